@@ -306,8 +306,8 @@ def _shape_mismatch(arrays, name):
     for i, array in enumerate(arrays):
         if len(array.shape) not in (1, 2):
             return ValueError(
-                f"{name}[{i}] has {len(array.shape)} dimensions; expected a 2-d array with one row a "
-                f"step, or 1-d symbols."
+                f"{name}[{i}] has {len(array.shape)} dimensions; expected a 2-d array with one row "
+                f"a step, or 1-d symbols."
             )
     first = arrays[0].shape
     i = next(i for i, array in enumerate(arrays) if array.shape[1:] != first[1:])
