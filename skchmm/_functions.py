@@ -1,0 +1,64 @@
+"""Tables for controllers that are given as functions."""
+import inspect
+
+import numpy as np
+
+
+def tabulate(states, controller_states, initial, update, gate, accept, horizon):
+    """Tables over (nothing read yet) and all pairs (label, controller state).
+
+    Returns tables (n_epochs, 1 + S |C|, S), accept, epochs, horizon (None if time plays no role).
+    """
+    S, n = len(states), len(controller_states)
+    number = {c: k for k, c in enumerate(controller_states)}
+    if len(number) != n or n == 0:
+        raise ValueError("controller_states must be distinct, and at least one.")
+
+    def node(label, c, where):
+        if c not in number:
+            raise ValueError(
+                f"{where} gave {c!r}, which is not one of the controller states {controller_states}."
+            )
+        return 1 + label * n + number[c]
+
+    first = np.full(S, -1, dtype=np.int32)
+    for a, i in enumerate(states):
+        c = initial(i)
+        if c is not None:
+            first[a] = node(a, c, f"initial({i!r})")
+
+    def table(t):
+        rows = np.full((1 + S * n, S), -1, dtype=np.int32)
+        rows[0] = first
+        for a, i in enumerate(states):
+            for k, c in enumerate(controller_states):
+                for b, j in enumerate(states):
+                    if gate is None or _call(gate, c, i, j, t):
+                        there = _call(update, c, i, j, t)
+                        rows[1 + a * n + k, b] = node(b, there, f"update({c!r}, {i!r}, {j!r})")
+        return rows
+
+    accepting = accept if callable(accept) else set(accept).__contains__
+    accepted = np.array([False] + [bool(accepting(c)) for c in controller_states] * S)
+    if not (_takes_time(update) or (gate is not None and _takes_time(gate))):
+        return table(0)[None], accepted, (0,), None
+    # The step from x_t to x_{t+1} reads label x_{t+1} with the functions at t.
+    tables, epochs = [table(0)], [0]
+    for t in range(1, max(horizon - 1, 1)):
+        rows = table(t)
+        if (rows != tables[-1]).any():
+            tables.append(rows)
+            epochs.append(t + 1)
+    return np.array(tables), accepted, tuple(epochs), horizon
+
+
+def _takes_time(function):
+    try:
+        inspect.signature(function).bind(0, 0, 0, 0)
+    except TypeError:
+        return False
+    return True
+
+
+def _call(function, c, i, j, t):
+    return function(c, i, j, t) if _takes_time(function) else function(c, i, j)
