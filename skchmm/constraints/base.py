@@ -1,0 +1,205 @@
+"""What all constraints share: parameters, validation, equality, printing, `&`, `|`, `~`."""
+
+import inspect
+import numbers
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from ..controller import Controller
+from ..exceptions import ControllerTooLargeError
+from .labels import as_labels, check_states, listing, plain, unknown_labels
+from .tables import accepts_nothing
+
+registry = {}  # every concrete constraint by the name that `from_spec` knows it by
+
+
+class Constraint(BaseEstimator):
+    """A rule on whole label paths: a value, named by labels, that knows nothing of probabilities.
+
+    Constraints compare equal when they mean the same parameters (``'A'`` and ``{'A'}`` alike),
+    combine with ``&``, ``|`` and ``~``, and compile to a :class:`~skchmm.Controller`. A new family
+    derives from this class, stores its parameters in ``__init__`` and implements ``_build``.
+
+    Notes
+    -----
+    ``set_params`` changes a constraint, and with it its hash, in place: copy
+    (:func:`sklearn.base.clone`) before changing one that is in a set or a dictionary.
+    """
+
+    # Parameters that hold one label or a collection of labels.
+    _label_parameters = ("states",)
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if not cls.__name__.startswith("_"):
+            registry[cls.__name__] = cls
+
+    def controller(self, states, max_nodes=1_000_000):
+        """Check the parameters against the states and build the automaton.
+
+        Parameters
+        ----------
+        states : sequence of labels
+            All state labels.
+        max_nodes : int, default=1_000_000
+            The largest automaton to build; past it, a :class:`~skchmm.ControllerTooLargeError`.
+
+        Returns
+        -------
+        Controller
+            It accepts exactly the paths that satisfy the constraint; trimmed and minimal.
+        """
+        states = check_states(states)
+        controller = self._build(states, max_nodes).minimal()
+        if accepts_nothing(controller):
+            raise self._error(f"no path over the states {listing(states)} satisfies it")
+        return controller
+
+    def _build(self, states, max_nodes):
+        """The controller of checked parameters over checked states; it may accept nothing."""
+        raise NotImplementedError
+
+    def labels(self):
+        """The labels that the constraint names, each once, in order."""
+        named = {}
+        for name in self._label_parameters:
+            value = getattr(self, name)
+            named.update(dict.fromkeys([] if value is None else as_labels(value)))
+        return list(named)
+
+    # Validation, for `_build`.
+
+    def _error(self, message, kind=ValueError):
+        return kind(f"{short(self)}: {message}")
+
+    def _check_known(self, labels, states):
+        problem = unknown_labels(labels, states)
+        if problem:
+            raise self._error(problem)
+
+    def _subset(self, name, states):
+        """The labels of parameter `name` as a mask over the states."""
+        labels = as_labels(getattr(self, name))
+        if not labels:
+            raise self._error(f"{name} is empty; name at least one label")
+        self._check_known(labels, states)
+        return np.array([state in labels for state in states])
+
+    def _count(self, name, minimum=0):
+        """The integer parameter `name`."""
+        value = getattr(self, name)
+        # bool is an Integral in Python, but True visits are a mistake.
+        if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
+            raise self._error(f"{name} must be an integer, got {value!r}")
+        if value < minimum:
+            raise self._error(f"{name} must be at least {minimum}, got {value}")
+        return int(value)
+
+    def _check_size(self, size, max_nodes):
+        if size > max_nodes:
+            message = f"needs {size:,} controller states, more than max_nodes={max_nodes:,}"
+            raise self._error(message, ControllerTooLargeError)
+
+    # Values: equality, hash, printing, specification.
+
+    def _normal(self, name):
+        """Parameter `name` in a hashable form, the same for the same meaning."""
+        value = getattr(self, name)
+        if name in self._label_parameters and value is not None:
+            return frozenset(as_labels(value))
+        return plain(value)
+
+    def _plain(self, name):
+        """Parameter `name` as plain lists, labels and numbers."""
+        value = getattr(self, name)
+        if name in self._label_parameters and value is not None:
+            return as_labels(value)
+        return plain(value)
+
+    def _signature(self):
+        return list(inspect.signature(type(self)).parameters.values())
+
+    def _key(self):
+        return tuple(self._normal(parameter.name) for parameter in self._signature())
+
+    def __eq__(self, other):
+        if type(other) is not type(self):
+            return NotImplemented
+        return self._key() == other._key()
+
+    def __hash__(self):
+        return hash((type(self).__name__, self._key()))
+
+    def __repr__(self):
+        parts = []
+        for parameter in self._signature():
+            value = self._plain(parameter.name)
+            if parameter.name in self._label_parameters and value is not None:
+                value = one_or_many(value)
+            if parameter.default is inspect.Parameter.empty:
+                parts.append(repr(value))
+            elif value != parameter.default:
+                parts.append(f"{parameter.name}={value!r}")
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+    def to_spec(self):
+        """The constraint as a plain dictionary that JSON and YAML can hold.
+
+        Parameters at their default are left out; sets of labels become sorted lists.
+        :func:`skchmm.constraints.from_spec` is the inverse.
+        """
+        spec = {"type": type(self).__name__}
+        for parameter in self._signature():
+            value = self._plain(parameter.name)
+            if parameter.default is inspect.Parameter.empty or value != parameter.default:
+                spec[parameter.name] = value
+        return spec
+
+    @classmethod
+    def _from_fields(cls, fields):
+        """The constraint of a specification's fields, the type taken off."""
+        return cls(**fields)
+
+    # Composition. The imports are local because `logic` builds on this module.
+
+    def __and__(self, other):
+        from .logic import And
+
+        return And._joined(self, other)
+
+    def __rand__(self, other):
+        from .logic import And
+
+        return And._joined(other, self)
+
+    def __or__(self, other):
+        from .logic import Or
+
+        return Or._joined(self, other)
+
+    def __ror__(self, other):
+        from .logic import Or
+
+        return Or._joined(other, self)
+
+    def __invert__(self):
+        from .logic import Not
+
+        return Not(self)
+
+
+def is_constraint(value):
+    """Whether `value` can stand where a constraint is asked for."""
+    return isinstance(value, (Constraint, Controller))
+
+
+def one_or_many(labels):
+    """A list of labels as users write it: a single label by itself."""
+    return labels[0] if len(labels) == 1 else labels
+
+
+def short(constraint, width=200):
+    """The repr for a message: long ones are cut."""
+    text = repr(constraint)
+    return text if len(text) <= width else f"{text[: width - 3]}..."

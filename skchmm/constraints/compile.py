@@ -1,0 +1,144 @@
+"""From constraints to one controller, and from a path to a verdict."""
+
+from itertools import chain, combinations, islice
+
+from ..controller import Controller, intersection
+from ..exceptions import ControllerTooLargeError
+from .base import is_constraint, short
+from .labels import as_path, check_states, listing
+from .logic import And, build, labels_of
+from .tables import accepts_nothing, trivial
+
+# The search for the smallest conflict: how many subsets to try, and how large a product may get.
+MAX_SUBSETS = 5_000
+MAX_TRIAL = 20_000
+
+
+def flatten(constraints):
+    """None, one constraint or a nested list of them as a list without repeats.
+
+    `And` is taken apart, so that messages can name its parts.
+    """
+    if constraints is None:
+        return []
+    if is_constraint(constraints):
+        if type(constraints) is And:
+            return list(dict.fromkeys(constraints._parts()))
+        return [constraints]
+    if not isinstance(constraints, (list, tuple, set, frozenset)):
+        hint = "; from_spec reads dictionaries" if isinstance(constraints, dict) else ""
+        raise ValueError(
+            f"constraints must be a constraint, a Controller or a list of them, "
+            f"got {constraints!r}{hint}"
+        )
+    return list(dict.fromkeys(part for each in constraints for part in flatten(each)))
+
+
+def compile(constraints, states, *, max_nodes=1_000_000):
+    """The minimal controller of the paths that satisfy all constraints.
+
+    Parameters
+    ----------
+    constraints : None, constraint, Controller or (nested) list of them
+        What must hold, all together; None allows every path.
+    states : sequence of labels
+        All state labels.
+    max_nodes : int, default=1_000_000
+        The largest automaton to build on the way; past it, a
+        :class:`~skchmm.ControllerTooLargeError` that names the constraints and their sizes.
+
+    Returns
+    -------
+    Controller
+        Trimmed and minimal.
+
+    Examples
+    --------
+    >>> import skchmm
+    >>> from skchmm.constraints import AtMostVisits, Precedence
+    >>> both = skchmm.compile([Precedence("A", "B"), AtMostVisits("B", 1)], ["A", "B", "C"])
+    >>> both.accepts(["C", "A", "B", "B", "C"]), both.accepts(["B", "A"])
+    (True, False)
+    """
+    states = check_states(states)
+    parts = flatten(constraints)
+    if not parts:
+        return trivial(states).minimal()
+    controllers = [_checked(part, states, max_nodes) for part in parts]
+    names = [short(part) for part in parts]
+    product = intersection(controllers, names=names, max_nodes=max_nodes)
+    if accepts_nothing(product):
+        conflict = smallest_conflict(controllers)
+        raise ValueError(
+            f"No path over the states {listing(states)} satisfies these constraints together:\n"
+            + "\n".join(f"  {names[k]}" for k in conflict)
+        )
+    return product
+
+
+def _checked(part, states, max_nodes):
+    if not isinstance(part, Controller):
+        return part.controller(states, max_nodes)
+    controller = part.over(states).minimal()
+    if accepts_nothing(controller):
+        raise ValueError(f"{part!r}: it accepts no path")
+    return controller
+
+
+def smallest_conflict(controllers):
+    """Positions of controllers that accept no path together, as few as can be found.
+
+    One by one those that can be left out are; then, should more than two remain, pairs and
+    triples of all are tried, up to a number of them.
+    """
+
+    def conflicting(chosen):
+        try:
+            product = intersection([controllers[k] for k in chosen], max_nodes=MAX_TRIAL)
+        except ControllerTooLargeError:
+            return False
+        return accepts_nothing(product)
+
+    kept = list(range(len(controllers)))
+    for candidate in reversed(range(len(controllers))):
+        rest = [k for k in kept if k != candidate]
+        if rest and conflicting(rest):
+            kept = rest
+    smaller = chain.from_iterable(
+        combinations(range(len(controllers)), size) for size in range(2, min(len(kept), 4))
+    )
+    return list(next(filter(conflicting, islice(smaller, MAX_SUBSETS)), kept))
+
+
+def satisfies(path, constraints, states=None):
+    """Whether a label path satisfies all constraints.
+
+    Parameters
+    ----------
+    path : sequence of labels
+        One label a step, at least one.
+    constraints : None, constraint, Controller or (nested) list of them
+    states : sequence of labels, default=None
+        All state labels; by default those in the path and those the constraints name.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> from skchmm import satisfies
+    >>> from skchmm.constraints import Precedence
+    >>> satisfies(["A", "C", "B"], Precedence("A", "B"))
+    True
+    """
+    path, parts = as_path(path), flatten(constraints)
+    if not path:
+        raise ValueError("The path is empty; a path has at least one label")
+    if states is None:
+        named = [label for part in parts for label in labels_of(part)]
+        states = list(dict.fromkeys(path + named))
+    states = check_states(states)
+    # One automaton after the other: a path needs no product, and a contradiction is simply False.
+    controllers = [trivial(states)] + [build(part, states, 1_000_000) for part in parts]
+    return all(controller.accepts(path) for controller in controllers)

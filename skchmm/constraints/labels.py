@@ -1,0 +1,92 @@
+"""Labels, and collections of labels, as users write them."""
+
+import difflib
+from collections.abc import Iterable, Mapping, Set
+
+import numpy as np
+
+SHOWN = 20  # labels listed in an error message before the rest is only counted
+
+
+def plain(value):
+    """A NumPy scalar as the Python value it equals; anything else untouched."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def is_collection(value):
+    """Whether `value` is a collection of labels rather than one label.
+
+    A string is always one label.
+    """
+    return isinstance(value, Iterable) and not isinstance(value, (str, bytes))
+
+
+def sort_key(label):
+    """Orders labels of mixed types: by type, then by value."""
+    return (type(label).__name__, label)
+
+
+def as_labels(value):
+    """One label or a collection of labels as a list without repeats.
+
+    The order given is kept; a set, which has none, is sorted.
+    """
+    if not is_collection(value):
+        return [plain(value)]
+    labels = [plain(label) for label in value]
+    if isinstance(value, Set):
+        return sorted(labels, key=sort_key)
+    try:
+        return list(dict.fromkeys(labels))
+    except TypeError:  # not labels at all: printed as they are, and rejected by the validation
+        return labels
+
+
+def as_path(path):
+    """A label path as a list of plain labels."""
+    if not is_collection(path) or isinstance(path, (Mapping, Set)):
+        raise ValueError(
+            f"A path is a sequence of labels, one a step, e.g. ['A', 'A', 'B']; got {path!r}"
+        )
+    return [plain(label) for label in path]
+
+
+def check_states(states):
+    """The state labels as a tuple, all different."""
+    if not is_collection(states) or isinstance(states, (Mapping, Set)):
+        raise ValueError(
+            f"states must be a list of all state labels, e.g. ['A', 'B']; got {states!r}"
+        )
+    labels = tuple(plain(label) for label in states)
+    if not labels:
+        raise ValueError("states is empty; at least one state label is needed")
+    repeated = [label for label in dict.fromkeys(labels) if labels.count(label) > 1]
+    if repeated:
+        raise ValueError(f"states must be all different; repeated: {listing(repeated)}")
+    return labels
+
+
+def listing(labels):
+    """The labels for a sentence: ``'A', 'B' and 7 more``."""
+    shown = ", ".join(repr(label) for label in labels[:SHOWN])
+    more = len(labels) - SHOWN
+    return shown if more <= 0 else f"{shown} and {more} more"
+
+
+def unknown_labels(labels, states):
+    """What is wrong with labels that are not among the states, or None."""
+    unknown = [label for label in labels if label not in states]
+    if not unknown:
+        return None
+    noun = "unknown state" if len(unknown) == 1 else "unknown states"
+    sentence = f"{noun} {listing(unknown)}; the states are {listing(states)}"
+    # Compared as text, so that '1' also finds the integer 1.
+    known = {str(label): label for label in states}
+    close = [
+        known[match]
+        for label in unknown[:SHOWN]
+        for match in difflib.get_close_matches(str(label), list(known), n=1)
+    ]
+    if close:
+        sentence += f" (did you mean {listing(list(dict.fromkeys(close)))}?)"
+    return sentence

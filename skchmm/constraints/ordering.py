@@ -1,0 +1,196 @@
+"""What must come before what."""
+
+from collections.abc import Mapping, Set
+
+import numpy as np
+
+from ..controller import Controller
+from .base import Constraint, one_or_many
+from .labels import as_labels, is_collection, sort_key
+
+
+class Precedence(Constraint):
+    """Some states may occur only after others have.
+
+    A path satisfies it if and only if every t with x_t in `after` has an s < t with x_s in
+    `before`. The controller has 2 states.
+
+    Parameters
+    ----------
+    before, after : label or collection of labels
+        The states that must come first, and those that need them.
+
+    Examples
+    --------
+    >>> from skchmm import satisfies
+    >>> from skchmm.constraints import Precedence
+    >>> satisfies(["A", "C", "B"], Precedence("A", "B"))
+    True
+    >>> satisfies(["C", "B", "A"], Precedence("A", "B"))
+    False
+    """
+
+    _label_parameters = ("before", "after")
+
+    def __init__(self, before, after):
+        self.before = before
+        self.after = after
+
+    def _build(self, states, max_nodes):
+        before, after = self._subset("before", states), self._subset("after", states)
+        # A label in both cannot be its own predecessor: s < t.
+        unseen = np.where(after, -1, np.where(before, 1, 0))
+        return Controller(states, np.stack([unseen, np.ones_like(unseen)]), np.array([True, True]))
+
+
+class ForbiddenEdges(Constraint):
+    """Some states never follow directly on others.
+
+    A path satisfies it if and only if no t has (x_t, x_{t+1}) in `edges`. It is memoryless: the
+    controller has 1 state.
+
+    Parameters
+    ----------
+    edges : list of (from, to) pairs
+        Each side is a label or a collection of labels, which stands for all of them.
+
+    Examples
+    --------
+    >>> from skchmm import satisfies
+    >>> from skchmm.constraints import ForbiddenEdges
+    >>> satisfies(["A", "B", "C"], ForbiddenEdges([("C", "A"), ("A", {"C", "D"})]))
+    True
+    """
+
+    _label_parameters = ()
+
+    def __init__(self, edges):
+        self.edges = edges
+
+    def _pairs(self):
+        """`edges` as pairs of lists of labels; None where they are malformed."""
+        if not is_collection(self.edges) or isinstance(self.edges, Mapping):
+            return None
+        pairs = list(self.edges)
+        if not all(is_collection(p) and not isinstance(p, Set) and len(p) == 2 for p in pairs):
+            return None
+        pairs = [(as_labels(source), as_labels(target)) for source, target in pairs]
+        if isinstance(self.edges, Set):
+            pairs.sort(key=lambda pair: [[sort_key(x) for x in side] for side in pair])
+        return pairs
+
+    def labels(self):
+        pairs = self._pairs() or []
+        return list(dict.fromkeys(x for pair in pairs for side in pair for x in side))
+
+    def _normal(self, name):
+        pairs = self._pairs()
+        if pairs is None:
+            return super()._normal(name)
+        return frozenset((a, b) for source, target in pairs for a in source for b in target)
+
+    def _plain(self, name):
+        pairs = self._pairs()
+        if pairs is None:
+            return super()._plain(name)
+        return [[one_or_many(source), one_or_many(target)] for source, target in pairs]
+
+    def __repr__(self):
+        edges = self._plain("edges")
+        if self._pairs() is not None:
+            edges = [tuple(pair) for pair in edges]
+        return f"ForbiddenEdges({edges!r})"
+
+    def _build(self, states, max_nodes):
+        pairs = self._pairs()
+        if not pairs:
+            message = "edges must be a list of at least one (from, to) pair, e.g. [('A', 'B')]"
+            raise self._error(message)
+        if not all(source and target for source, target in pairs):
+            raise self._error("a side of an edge is an empty collection; name at least one label")
+        self._check_known(self.labels(), states)
+        index = {state: i for i, state in enumerate(states)}
+        forbidden = np.zeros((len(states), len(states)), dtype=bool)
+        for source, target in pairs:
+            forbidden[np.ix_([index[a] for a in source], [index[b] for b in target])] = True
+        # Labels that forbid the same successors need not be told apart; nothing comes before x_0.
+        rows = np.vstack([np.zeros(len(states), dtype=bool), forbidden])
+        kinds, kind_of = np.unique(rows, axis=0, return_inverse=True)
+        table = np.where(kinds, -1, kind_of.reshape(-1)[1:])  # kinds[0], all free, is the first
+        return Controller(states, table.astype(np.int32), np.ones(len(kinds), dtype=bool))
+
+
+class StageMonotone(Constraint):
+    """Stages are reached one after the other, none skipped.
+
+    A path satisfies it if and only if each staged x_t is at most one stage past the highest stage
+    reached before t; the first staged state sets the start. States not listed are neutral. With
+    ``allow_backward=False`` no staged x_t is below the highest stage reached before t either. The
+    controller has at most one state a stage, and one more where neutral states may come first.
+
+    Parameters
+    ----------
+    stages : ordered list of labels or of collections of labels
+        The stages, first to last.
+    allow_backward : bool, default=True
+        Whether a path may go back to a stage it has passed.
+
+    Examples
+    --------
+    >>> from skchmm import satisfies
+    >>> from skchmm.constraints import StageMonotone
+    >>> satisfies(["A", "B", "A", "C"], StageMonotone(["A", "B", "C"]))
+    True
+    >>> satisfies(["A", "C"], StageMonotone(["A", "B", "C"]))
+    False
+    """
+
+    _label_parameters = ()
+
+    def __init__(self, stages, allow_backward=True):
+        self.stages = stages
+        self.allow_backward = allow_backward
+
+    def _stages(self):
+        """The stages as lists of labels; None where they are malformed."""
+        if not is_collection(self.stages) or isinstance(self.stages, (Mapping, Set)):
+            return None
+        return [as_labels(stage) for stage in self.stages]
+
+    def labels(self):
+        return list(dict.fromkeys(label for stage in self._stages() or [] for label in stage))
+
+    def _normal(self, name):
+        if name == "stages" and self._stages() is not None:
+            return tuple(frozenset(stage) for stage in self._stages())
+        return super()._normal(name)
+
+    def _plain(self, name):
+        if name == "stages" and self._stages() is not None:
+            return [one_or_many(stage) for stage in self._stages()]
+        return super()._plain(name)
+
+    def _build(self, states, max_nodes):
+        stages = self._stages()
+        if stages is None:
+            message = "stages must be an ordered list of labels or of sets, e.g. ['A', {'B', 'C'}]"
+            raise self._error(message)
+        if not stages or not all(stages):
+            raise self._error("stages, or one of them, is empty; name at least one label in each")
+        if not isinstance(self.allow_backward, (bool, np.bool_)):
+            raise self._error(f"allow_backward must be True or False, got {self.allow_backward!r}")
+        self._check_known(self.labels(), states)
+        stage_of = {}
+        for number, stage in enumerate(stages, start=1):
+            for label in stage:
+                if label in stage_of:
+                    raise self._error(f"the label {label!r} is in two stages; keep it in one")
+                stage_of[label] = number
+        # The state is the highest stage so far; 0 is before the first, and the stage of neutrals.
+        highest = np.arange(len(stages) + 1)[:, None]
+        stage = np.array([stage_of.get(state, 0) for state in states])
+        allowed = (highest == 0) | (stage <= highest + 1)
+        if not self.allow_backward:
+            allowed &= (stage >= highest) | (stage == 0)
+        table = np.where(allowed, np.maximum(highest, stage), -1)
+        return Controller(states, table.astype(np.int32), np.ones(len(table), dtype=bool))

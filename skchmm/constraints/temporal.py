@@ -1,0 +1,258 @@
+"""When, and for how long, states may be occupied."""
+
+import numpy as np
+
+from .base import Constraint
+from .tables import membership, trivial
+from .visitation import count_entries
+
+LAST_STEP = np.iinfo(np.int64).max
+
+
+def longest_run(constraint, states, k, max_nodes):
+    """The controller of runs in A of at most k steps: its state is the length of the run so far."""
+    members = constraint._subset("states", states)
+    constraint._check_size(k + 1, max_nodes)
+    inside = np.arange(1, k + 2)
+    inside[-1] = -1
+    return membership(states, members, inside, np.zeros(k + 1), np.ones(k + 1))
+
+
+class NoDwell(Constraint):
+    """No two steps in a row are in the states.
+
+    A path satisfies it if and only if no t has x_t in A and x_{t+1} in A. It is memoryless: the
+    controller has 1 state.
+
+    Parameters
+    ----------
+    states : label or collection of labels
+        A.
+
+    Examples
+    --------
+    >>> from skchmm import satisfies
+    >>> from skchmm.constraints import NoDwell
+    >>> satisfies(["A", "B", "A"], NoDwell("A")), satisfies(["A", "A", "B"], NoDwell("A"))
+    (True, False)
+    """
+
+    def __init__(self, states):
+        self.states = states
+
+    def _build(self, states, max_nodes):
+        return longest_run(self, states, 1, max_nodes)
+
+
+class NoReentry(Constraint):
+    """The states, once left, are never entered again.
+
+    A path satisfies it if and only if it has at most one entry into A. The paper's controller has
+    3 states (before, in and after A); which of them is known where the state is in A, so that 2
+    are enough.
+
+    Parameters
+    ----------
+    states : label or collection of labels
+        A.
+
+    Examples
+    --------
+    >>> from skchmm import satisfies
+    >>> from skchmm.constraints import NoReentry
+    >>> satisfies(["A", "A", "B"], NoReentry("A")), satisfies(["A", "B", "A"], NoReentry("A"))
+    (True, False)
+    """
+
+    def __init__(self, states):
+        self.states = states
+
+    def _build(self, states, max_nodes):
+        return count_entries(self, states, 0, 1, max_nodes)
+
+
+class CoolDown(Constraint):
+    """After the states are left, they stay closed for a while.
+
+    A path satisfies it if and only if, whenever A is left at u (x_{u-1} in A, x_u not in A) and
+    next entered at e, e - u is at least delta + 1. The controller has delta + 1 states.
+
+    Parameters
+    ----------
+    states : label or collection of labels
+        A.
+    delta : int
+        The timer that starts at the first step outside; A may be entered from a step at which it
+        has run down to 0, so at least delta + 1 steps are spent outside.
+
+    Examples
+    --------
+    >>> from skchmm import satisfies
+    >>> from skchmm.constraints import CoolDown
+    >>> satisfies(["A", "B", "B", "A"], CoolDown("A", 1))
+    True
+    >>> satisfies(["A", "B", "A"], CoolDown("A", 1))
+    False
+    """
+
+    def __init__(self, states, delta):
+        self.states = states
+        self.delta = delta
+
+    def _build(self, states, max_nodes):
+        members = self._subset("states", states)
+        delta = self._count("delta")
+        if delta == 0:
+            return trivial(states)
+        # 0: free to enter; 1: in A; 1 + m: m steps outside, still closed.
+        size = delta + 2
+        self._check_size(size, max_nodes)
+        inside = np.full(size, -1)
+        inside[:2] = 1
+        outside = np.arange(1, size + 1)
+        outside[0] = outside[-1] = 0
+        return membership(states, members, inside, outside, np.ones(size))
+
+
+class MinDuration(Constraint):
+    """Every stay in the states lasts at least k steps.
+
+    A path satisfies it if and only if every maximal run inside A has length at least k, a run cut
+    by the end of the sequence excepted. The controller has k states (1 for k = 0, which allows
+    everything).
+
+    Parameters
+    ----------
+    states : label or collection of labels
+        A.
+    k : int
+        The shortest stay.
+
+    Examples
+    --------
+    >>> from skchmm import satisfies
+    >>> from skchmm.constraints import MinDuration
+    >>> satisfies(["A", "A", "B", "A"], MinDuration("A", 2))
+    True
+    >>> satisfies(["A", "B", "A"], MinDuration("A", 2))
+    False
+    """
+
+    def __init__(self, states, k):
+        self.states = states
+        self.k = k
+
+    def _build(self, states, max_nodes):
+        members = self._subset("states", states)
+        k = self._count("k")
+        if k <= 1:
+            return trivial(states)
+        # The state is the length of the run so far, k standing for k or more.
+        self._check_size(k + 1, max_nodes)
+        inside = np.minimum(np.arange(1, k + 2), k)
+        outside = np.full(k + 1, -1)
+        outside[[0, k]] = 0
+        return membership(states, members, inside, outside, np.ones(k + 1))
+
+
+class MaxDuration(Constraint):
+    """Every stay in the states lasts at most k steps.
+
+    A path satisfies it if and only if every maximal run inside A has length at most k. The
+    controller has k states (1 for k = 0, which forbids A).
+
+    Parameters
+    ----------
+    states : label or collection of labels
+        A.
+    k : int
+        The longest stay.
+
+    Examples
+    --------
+    >>> from skchmm import satisfies
+    >>> from skchmm.constraints import MaxDuration
+    >>> satisfies(["A", "A", "B", "A"], MaxDuration("A", 2))
+    True
+    >>> satisfies(["A", "A", "B", "A"], MaxDuration("A", 1))
+    False
+    """
+
+    def __init__(self, states, k):
+        self.states = states
+        self.k = k
+
+    def _build(self, states, max_nodes):
+        return longest_run(self, states, self._count("k"), max_nodes)
+
+
+class Window(Constraint):
+    """The states occur only within a window of time.
+
+    A path satisfies it if and only if every t with x_t in A has start <= t < stop. The controller
+    has 1 state; what it forbids changes at `start` and `stop`.
+
+    Parameters
+    ----------
+    states : label or collection of labels
+        A.
+    start, stop : int
+        The first step at which A may occur, and the first after it at which it may not.
+
+    Examples
+    --------
+    >>> from skchmm import satisfies
+    >>> from skchmm.constraints import Window
+    >>> satisfies(["B", "A", "B"], Window("A", 1, 2)), satisfies(["A", "A", "B"], Window("A", 1, 2))
+    (True, False)
+    """
+
+    def __init__(self, states, start, stop):
+        self.states = states
+        self.start = start
+        self.stop = stop
+
+    def _build(self, states, max_nodes):
+        members = self._subset("states", states)
+        start, stop = self._count("start"), self._count("stop")
+        if start >= stop:
+            raise self._error(f"start={start} must be before stop={stop}")
+        epochs, inside = [0, start, stop], [[-1], [0], [-1]]
+        if start == 0:
+            epochs, inside = epochs[1:], inside[1:]
+        epochs = tuple(min(step, LAST_STEP) for step in epochs)
+        outside = np.zeros_like(inside)
+        return membership(states, members, inside, outside, [True], epochs=epochs)
+
+
+class VisitBy(Constraint):
+    """The states are visited by a deadline.
+
+    A path satisfies it if and only if some t <= deadline has x_t in A. The controller has 2
+    states; what it forbids changes after the deadline.
+
+    Parameters
+    ----------
+    states : label or collection of labels
+        A.
+    deadline : int
+        The last step at which the first visit may happen; the first step of a path is 0.
+
+    Examples
+    --------
+    >>> from skchmm import satisfies
+    >>> from skchmm.constraints import VisitBy
+    >>> satisfies(["B", "A", "B"], VisitBy("A", 1)), satisfies(["B", "B", "A"], VisitBy("A", 1))
+    (True, False)
+    """
+
+    def __init__(self, states, deadline):
+        self.states = states
+        self.deadline = deadline
+
+    def _build(self, states, max_nodes):
+        members = self._subset("states", states)
+        late = min(self._count("deadline") + 1, LAST_STEP)
+        # 0: not visited yet, dead once it is late; 1: visited.
+        inside, outside = [[1, 1], [-1, 1]], [[0, 1], [-1, 1]]
+        return membership(states, members, inside, outside, [False, True], epochs=(0, late))

@@ -1,0 +1,157 @@
+"""How often a set of states is entered, and how many steps are spent in it."""
+
+import numpy as np
+
+from .base import Constraint
+from .tables import membership, trivial
+
+
+def count_entries(constraint, states, at_least, at_most, max_nodes):
+    """The controller of ``at_least <= entries <= at_most`` (None: no upper bound).
+
+    Controller state 2c is outside A after c entries, 2c - 1 inside A on the c-th: a label in A
+    moves from even to odd, a label outside from odd to even.
+    """
+    members = constraint._subset("states", states)
+    if at_most is None and at_least == 0:
+        return trivial(states)
+    size = 2 * at_least if at_most is None else 2 * at_most + 1
+    constraint._check_size(size, max_nodes)
+    now = np.arange(size)
+    inside, outside = now | 1, now + now % 2
+    if at_most is None:
+        outside[-1] = size - 1  # enough entries: whatever follows
+    else:
+        inside[-1] = -1  # one entry too many
+    return membership(states, members, inside, outside, (now + 1) // 2 >= at_least)
+
+
+class AtLeastVisits(Constraint):
+    """The states are entered at least k times.
+
+    A path satisfies it if and only if the number of its entries into A is at least k. An entry
+    is a time t with x_t in A and (t = 0 or x_{t-1} not in A). The controller has k + 1 states.
+
+    Parameters
+    ----------
+    states : label or collection of labels
+        A.
+    k : int
+        The fewest entries.
+
+    Examples
+    --------
+    >>> from skchmm import satisfies
+    >>> from skchmm.constraints import AtLeastVisits
+    >>> satisfies(["A", "A", "B", "A"], AtLeastVisits("A", 2))
+    True
+    """
+
+    def __init__(self, states, k):
+        self.states = states
+        self.k = k
+
+    def _build(self, states, max_nodes):
+        return count_entries(self, states, self._count("k"), None, max_nodes)
+
+
+class AtMostVisits(Constraint):
+    """The states are entered at most k times.
+
+    A path satisfies it if and only if the number of its entries into A is at most k. An entry
+    is a time t with x_t in A and (t = 0 or x_{t-1} not in A). The controller has k + 1 states.
+
+    Parameters
+    ----------
+    states : label or collection of labels
+        A.
+    k : int
+        The most entries; 0 forbids the states altogether.
+
+    Examples
+    --------
+    >>> from skchmm import satisfies
+    >>> from skchmm.constraints import AtMostVisits
+    >>> satisfies(["A", "A", "B", "A"], AtMostVisits("A", 1))
+    False
+    """
+
+    def __init__(self, states, k):
+        self.states = states
+        self.k = k
+
+    def _build(self, states, max_nodes):
+        return count_entries(self, states, 0, self._count("k"), max_nodes)
+
+
+class ExactVisits(Constraint):
+    """The states are entered exactly k times.
+
+    A path satisfies it if and only if the number of its entries into A is k. An entry is a time
+    t with x_t in A and (t = 0 or x_{t-1} not in A). The controller has k + 1 states.
+
+    Parameters
+    ----------
+    states : label or collection of labels
+        A.
+    k : int
+        The number of entries.
+
+    Examples
+    --------
+    >>> from skchmm import satisfies
+    >>> from skchmm.constraints import ExactVisits
+    >>> satisfies(["A", "A", "B", "A"], ExactVisits("A", 2))
+    True
+    """
+
+    def __init__(self, states, k):
+        self.states = states
+        self.k = k
+
+    def _build(self, states, max_nodes):
+        k = self._count("k")
+        return count_entries(self, states, k, k, max_nodes)
+
+
+class Occupancy(Constraint):
+    """The number of steps spent in the states is within bounds.
+
+    A path satisfies it if and only if the number of times t with x_t in A is at least `at_least`
+    and at most `at_most`. (Visits count entries; occupancy counts steps.) The controller has
+    ``at_most + 1`` states, or ``at_least + 1`` without an upper bound.
+
+    Parameters
+    ----------
+    states : label or collection of labels
+        A.
+    at_least, at_most : int, default=None
+        The bounds; None is no bound. One of them must be given.
+
+    Examples
+    --------
+    >>> from skchmm import satisfies
+    >>> from skchmm.constraints import Occupancy
+    >>> satisfies(["A", "A", "B", "A"], Occupancy("A", at_most=2))
+    False
+    """
+
+    def __init__(self, states, at_least=None, at_most=None):
+        self.states = states
+        self.at_least = at_least
+        self.at_most = at_most
+
+    def _build(self, states, max_nodes):
+        members = self._subset("states", states)
+        if self.at_least is None and self.at_most is None:
+            raise self._error("give at_least, at_most or both")
+        at_least = 0 if self.at_least is None else self._count("at_least")
+        at_most = None if self.at_most is None else self._count("at_most")
+        if at_most is not None and at_least > at_most:
+            raise self._error(f"at_least={at_least} is more than at_most={at_most}")
+        size = (at_least if at_most is None else at_most) + 1
+        self._check_size(size, max_nodes)
+        steps = np.arange(size)
+        inside = steps + 1
+        inside[-1] = size - 1 if at_most is None else -1
+        return membership(states, members, inside, steps, steps >= at_least)
