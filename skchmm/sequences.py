@@ -98,7 +98,7 @@ def read_sequences(X, *, lengths=None, groups=None, name="X"):
     if not isinstance(X, np.ndarray) or X.dtype.kind == "O":
         if issparse(X):
             raise _sparse(name)
-        if _holds_sequences(X, name):
+        if holds_sequences(X, name):
             return _read_list(X, lengths, groups, name)
         X = _rows(X)
     shape = X.shape
@@ -350,8 +350,8 @@ def _is_nested(values):
     return len(values) > 0 and not _is_scalar(values[0])
 
 
-def _holds_sequences(X, name):
-    """The rule of the module's docstring."""
+def holds_sequences(X, name="X"):
+    """Whether X is in the list form, by the rule at the top of this module."""
     if isinstance(X, (list, tuple)) and len(X) == 0:
         raise ValueError(f"{name} is empty: expected at least one sequence (0 sample(s) found).")
     if not _is_nested(X):

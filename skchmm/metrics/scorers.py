@@ -1,0 +1,186 @@
+"""Scorers: callables ``scorer(estimator, X, y)`` for scikit-learn's ``scoring=``.
+
+They decode X and score the paths. With scikit-learn's metadata routing on they ask for ``lengths``
+and ``groups`` and hand them to ``predict``, through a pipeline too, if the last step asks for them.
+Cross-validation slices ``groups``, one a row, but not ``lengths``: use ``groups`` or lists there.
+"""
+
+import copy
+import inspect
+
+from sklearn.utils.metadata_routing import MetadataRequest
+
+from ..sequences import holds_sequences
+from .scores import (
+    segment_f1_score,
+    sequence_accuracy_score,
+    sequence_macro_f1_score,
+    trajectory_validity_rate,
+)
+
+
+class SequenceScorer:
+    """Decode, then compare with the true paths by a score.
+
+    Parameters
+    ----------
+    name : str
+        What it prints as.
+    score : callable
+        ``score(y_true, y_pred, *, lengths, groups, **options)``, larger is better.
+    **options
+        Passed on to `score`.
+    """
+
+    def __init__(self, name, score, **options):
+        self.name = name
+        self.score = score
+        self.options = options
+        self.requests = {"lengths": True, "groups": True}
+
+    def __call__(self, estimator, X, y=None, *, lengths=None, groups=None):
+        """Score the paths that `estimator` decodes from `X`.
+
+        Parameters
+        ----------
+        estimator : fitted estimator
+            A decoder, or a pipeline or search around one.
+        X, y : sequences and their true paths, in any of the three forms
+        lengths, groups : see the three forms
+
+        Returns
+        -------
+        float
+        """
+        y_pred = _predict(estimator, X, lengths, groups)
+        return self._compare(estimator, y, y_pred, lengths=lengths, groups=groups)
+
+    def _compare(self, estimator, y, y_pred, **where):
+        if y is None:
+            raise ValueError(f"{self!r} compares with the true paths: y is needed.")
+        return self.score(y, y_pred, **where, **self.options)
+
+    def get_metadata_routing(self):
+        """What scikit-learn's metadata routing passes on to the scorer."""
+        request = MetadataRequest(owner=self.name)
+        for parameter, alias in self.requests.items():
+            request.score.add_request(param=parameter, alias=alias)
+        return request
+
+    def set_score_request(self, **requests):
+        """A copy of the scorer that asks for other metadata.
+
+        Parameters
+        ----------
+        **requests : bool, None or str
+            For `lengths` and `groups`, as in scikit-learn: whether to ask for it, or under which
+            other name.
+        """
+        unknown = set(requests) - set(self.requests)
+        if unknown:
+            raise TypeError(
+                f"{self!r} can ask for lengths and groups, not for {', '.join(sorted(unknown))}."
+            )
+        other = copy.copy(self)
+        other.requests = self.requests | requests
+        return other
+
+    def __repr__(self):
+        return self.name
+
+
+class ValidityScorer(SequenceScorer):
+    """Decode, then check constraints; without any of its own, those of the fitted estimator."""
+
+    def _compare(self, estimator, y, y_pred, **where):
+        options = self.options
+        if "constraints" not in options:
+            options = {"constraints": _constraints_of(estimator)}
+        return self.score(y_pred, **where, **options)
+
+
+def make_tvr_scorer(constraints):
+    """Scorer of the share of decoded paths that satisfy the constraints.
+
+    Parameters
+    ----------
+    constraints : None, constraint, Controller or list of them
+
+    Returns
+    -------
+    SequenceScorer
+
+    Examples
+    --------
+    >>> from skchmm.constraints import EndsIn
+    >>> from skchmm.metrics import make_tvr_scorer
+    >>> make_tvr_scorer(EndsIn("home"))
+    make_tvr_scorer(EndsIn('home'))
+    """
+    name = f"make_tvr_scorer({constraints!r})"
+    return ValidityScorer(name, trajectory_validity_rate, constraints=constraints)
+
+
+def make_segment_f1_scorer(tolerance=0.1):
+    """Scorer of the segment F1 at a tolerance.
+
+    Parameters
+    ----------
+    tolerance : float or int, default=0.1
+        A fraction of the last time index of the sequence, or a number of steps.
+
+    Returns
+    -------
+    SequenceScorer
+
+    Examples
+    --------
+    >>> from skchmm.metrics import make_segment_f1_scorer
+    >>> make_segment_f1_scorer(0.05)
+    make_segment_f1_scorer(0.05)
+    """
+    name = f"make_segment_f1_scorer({tolerance!r})"
+    return SequenceScorer(name, segment_f1_score, tolerance=tolerance)
+
+
+accuracy_scorer = SequenceScorer("accuracy_scorer", sequence_accuracy_score)
+macro_f1_scorer = SequenceScorer("macro_f1_scorer", sequence_macro_f1_score)
+segment_f1_scorer = SequenceScorer("segment_f1_scorer", segment_f1_score)
+tvr_scorer = ValidityScorer("tvr_scorer", trajectory_validity_rate)
+
+
+def _predict(estimator, X, lengths, groups):
+    # In a list the groups are for the splitter alone.
+    given = {"lengths": lengths, "groups": None if holds_sequences(X) else groups}
+    given = {name: value for name, value in given.items() if value is not None}
+    if not given:
+        return estimator.predict(X)
+    # A search has no metadata in its predict; the estimator it found has.
+    while hasattr(estimator, "best_estimator_"):
+        estimator = estimator.best_estimator_
+    taken = inspect.signature(_innermost(estimator).predict).parameters
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in taken.values()):
+        return estimator.predict(X, **given)
+    # A classifier of single rows takes neither, and needs neither.
+    return estimator.predict(X, **{name: given[name] for name in given if name in taken})
+
+
+def _innermost(estimator):
+    """The estimator that decodes, inside pipelines and searches."""
+    while True:
+        if hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
+        elif hasattr(estimator, "steps"):
+            estimator = estimator.steps[-1][1]
+        else:
+            return estimator
+
+
+def _constraints_of(estimator):
+    inner = _innermost(estimator)
+    if not hasattr(inner, "constraints_"):
+        raise ValueError(
+            f"{type(inner).__name__} has no constraints_ to check paths against; say which with "
+            f"make_tvr_scorer(constraints)."
+        )
+    return inner.constraints_
