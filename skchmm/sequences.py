@@ -34,7 +34,7 @@ class Sequences:
         Sequence i has the rows ``offsets[i]:offsets[i + 1]``.
     form : {"stacked", "grouped", "list"}
         How the sequences came in.
-    ids : ndarray of shape (n_sequences,) or None
+    ids : list or None
         The sequence ids of the grouped form.
     name : str
         What messages call the rows.
@@ -255,10 +255,10 @@ def _offsets_of_groups(groups, n, name):
     if np.any(missing):
         raise ValueError(f"groups has no id for row {int(np.argmax(missing))}.")
     starts = np.concatenate(([0], np.flatnonzero(groups[1:] != groups[:-1]) + 1))
-    ids = groups[starts]
-    if len(set(ids.tolist())) < len(ids):
+    ids = groups[starts].tolist()
+    if len(set(ids)) < len(ids):
         seen = set()
-        for start, group in zip(starts.tolist(), ids.tolist()):
+        for start, group in zip(starts.tolist(), ids):
             if group in seen:
                 raise ValueError(
                     f"groups: the rows of a sequence must be next to each other, but {group!r} "

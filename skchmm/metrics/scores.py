@@ -117,7 +117,7 @@ def segment_f1_score(y_true, y_pred, tolerance=0.1, *, lengths=None, groups=None
     >>> from skchmm.metrics import segment_f1_score
     >>> truth, decoded = list("aaaabbbbcccc"), list("aaaaabbbbbcc")  # T is 11: one step
     >>> round(segment_f1_score(truth, decoded), 4)
-    0.6667
+    0.3333
     >>> segment_f1_score(truth, decoded, tolerance=2)
     1.0
     """
