@@ -121,7 +121,12 @@ class Constraint(BaseEstimator):
         return list(inspect.signature(type(self)).parameters.values())
 
     def _key(self):
-        return tuple(self._normal(parameter.name) for parameter in self._signature())
+        try:
+            key = tuple(self._normal(parameter.name) for parameter in self._signature())
+            hash(key)
+        except (TypeError, ValueError):
+            return repr(self)  # malformed parameters, which only validation complains about
+        return key
 
     def __eq__(self, other):
         if type(other) is not type(self):

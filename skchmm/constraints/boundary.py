@@ -33,8 +33,8 @@ class StartsIn(Constraint):
 class EndsIn(Constraint):
     """The path ends in one of the states.
 
-    A path satisfies it if and only if x_T, its last label, is in A. The controller has 1 state
-    (for it, where a path may end depends on the state alone).
+    A path satisfies it if and only if x_T, its last label, is in A. The controller has 2 states,
+    in A and not.
 
     Parameters
     ----------

@@ -83,8 +83,8 @@ class AllDifferent(Constraint):
     """No label occurs twice.
 
     A path satisfies it if and only if no label of A occurs at two times; staying in a label for
-    two steps is twice. The controller remembers the set of labels seen: up to 2^n states for n
-    labels in A.
+    two steps is twice. The controller remembers the set of labels seen: 2^n states for n labels
+    in A, half of that where A is all labels.
 
     Parameters
     ----------
