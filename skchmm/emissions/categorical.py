@@ -1,0 +1,307 @@
+"""Emission of symbols: one or several columns, each with a memory of earlier symbols if wanted."""
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from .base import NEGLIGIBLE, Emission, Frames, draw_symbols, normalise_rows, sum_by
+from .vocabulary import Vocabulary, columns_of
+
+_MAX_CELLS = 20_000_000
+
+
+class _Cells:
+    """Encoded rows: row t holds, in column j, cell ``cells[index[t], j]`` of that column's table.
+
+    A cell is a (context, symbol) pair, numbered context-major; the cell after the last one stands
+    for a missing symbol.
+    """
+
+    def __init__(self, cells, index):
+        self.cells = cells
+        self.index = index
+
+
+class Categorical(Emission):
+    """Symbols drawn from a finite set, with one distribution a state.
+
+    Several columns are independent of each other given the state. A missing symbol (``None``,
+    ``NaN``) is marginalised out.
+
+    Parameters
+    ----------
+    order : int, default=0
+        The symbol depends on the state and on the ``order`` symbols before it in the same column of
+        the same sequence. At the start of a sequence, and after a missing symbol, only the symbols
+        since then are known; such shorter contexts have distributions of their own.
+    symbols : None, int, list, or list of lists, default=None
+        All possible symbols: a number n for the integers 0 to n - 1, a list of symbols, or for
+        several columns one such list a column. By default, the symbols of the training data.
+    unseen : {"error", "ignore"}, default="error"
+        What to do about a symbol that is not among them: raise, or treat it as missing.
+    prior : float or array of shape (n_states, n_symbols), default=1.0
+        Parameters of a Dirichlet prior on each distribution; 1 is plain maximum likelihood.
+
+    Attributes
+    ----------
+    symbols_ : ndarray, or list of one ndarray a column
+        The known symbols, sorted.
+    probabilities_ : ndarray of shape (n_states, n_symbols), or list of one a column
+        With ``order=k`` there are k axes between the two: the symbols before, oldest first.
+        Index -1 on such an axis stands for "not known".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skchmm.emissions import Categorical
+    >>> emission = Categorical()
+    >>> E = emission.encode(np.array(["a", "b", "b", "a"]), reset=True)
+    >>> emission.fit_supervised(E, [0, 0, 1, 0], n_states=2).probabilities_
+    array([[0.66666667, 0.33333333],
+           [0.        , 1.        ]])
+    """
+
+    def __init__(self, order=0, *, symbols=None, unseen="error", prior=1.0):
+        self.order = order
+        self.symbols = symbols
+        self.unseen = unseen
+        self.prior = prior
+
+    @classmethod
+    def from_parameters(cls, probabilities, symbols=None, **params):
+        """A fitted emission from known probabilities (a list of arrays for several columns)."""
+        several = isinstance(probabilities, (list, tuple)) and np.ndim(probabilities[0]) > 1
+        emission = cls(symbols=symbols, **params)
+        if several:
+            emission.probabilities_ = [np.array(table, dtype=float) for table in probabilities]
+        else:
+            emission.probabilities_ = np.array(probabilities, dtype=float)
+        emission.n_features_in_ = len(probabilities) if several else 1
+        emission._vocabularies()
+        return emission
+
+    def encode(self, X, offsets=None, *, reset):
+        if self.unseen not in ("error", "ignore"):
+            raise ValueError(f"unseen must be 'error' or 'ignore', got {self.unseen!r}.")
+        if self.order < 0 or self.order != int(self.order):
+            raise ValueError(f"order must be 0, 1, 2, ..., got {self.order!r}.")
+        columns = columns_of(X)
+        self._check_columns(len(columns), reset=reset)
+        if reset:
+            self._learn_symbols(columns)
+        vocabularies = self._vocabularies()
+        cells = np.empty((len(columns[0]), len(columns)), dtype=np.int64)
+        for j, (column, vocabulary) in enumerate(zip(columns, vocabularies)):
+            where = f", column {j}" if len(columns) > 1 else ""
+            codes = vocabulary.codes(column, unseen=self.unseen, where=where)
+            cells[:, j] = _cells(codes, offsets, len(vocabulary), self.order)
+        return _compress(cells, [self._n_cells(len(v)) + 1 for v in vocabularies])
+
+    def initialise(self, E, offsets, n_states, *, init, random_state=None):
+        self._check_init(init, ["random"])
+        rng = check_random_state(random_state)
+        self._set_tables(
+            [
+                normalise_rows(rng.rand(n_states, (v + 1) ** self.order, v))
+                for v in map(len, self._vocabularies())
+            ]
+        )
+
+    def log_likelihood(self, E):
+        logs = []
+        for table in self._tables():
+            with np.errstate(divide="ignore"):
+                log_table = np.log(table.reshape(len(table), -1).T)
+            logs.append(np.vstack([log_table, np.zeros(len(table))]))
+        if E.cells is None:
+            return Frames(logs[0], E.index)
+        return Frames(sum(log[E.cells[:, j]] for j, log in enumerate(logs)), E.index)
+
+    def accumulate(self, E, posteriors, offsets=None):
+        sizes = [self._n_cells(len(v)) + 1 for v in self._vocabularies()]
+        if E.cells is None:
+            by_cell = [sum_by(E.index, posteriors, sizes[0])]
+        else:
+            weights = posteriors
+            if E.index is not None:
+                weights = sum_by(E.index, posteriors, len(E.cells))
+            by_cell = [sum_by(E.cells[:, j], weights, size) for j, size in enumerate(sizes)]
+        # the last cell is the missing symbol, which says nothing
+        return {f"counts_{j}": counts[:-1].T.copy() for j, counts in enumerate(by_cell)}
+
+    def maximise(self, statistics, *, smoothing=0.0):
+        old = self._tables() if hasattr(self, "probabilities_") else [None] * len(statistics)
+        sizes = map(len, self._vocabularies())
+        tables = []
+        for j, n_symbols in enumerate(sizes):
+            counts = statistics[f"counts_{j}"].reshape(
+                (-1, *[n_symbols + 1] * self.order, n_symbols)
+            )
+            tables.append(_estimate(counts, smoothing + np.asarray(self.prior) - 1.0, old[j]))
+        self._set_tables(tables)
+
+    def n_parameters(self):
+        # contexts of every length up to order; the other cells of a table are never used
+        return sum(
+            len(table) * sum(v**k for k in range(self.order + 1)) * (v - 1)
+            for table, v in zip(self._tables(), map(len, self._vocabularies()))
+        )
+
+    def sample(self, path, random_state=None):
+        rng = check_random_state(random_state)
+        path = np.asarray(path)
+        vocabularies = self._vocabularies()
+        if not all(map(len, vocabularies)):
+            raise ValueError("Nothing to draw from: the training data had no symbols.")
+        uniforms = rng.random_sample((len(path), len(vocabularies)))
+        drawn = [
+            vocabulary.symbols[self._draw(table, path, uniforms[:, j])]
+            for j, (table, vocabulary) in enumerate(zip(self._tables(), vocabularies))
+        ]
+        same = len({column.dtype for column in drawn}) == 1
+        return np.stack(drawn if same else [column.astype(object) for column in drawn], axis=1)
+
+    def _draw(self, table, path, uniforms):
+        if self.order == 0:
+            return draw_symbols(table[path, 0], uniforms)
+        n_symbols = table.shape[-1]
+        n_contexts = (n_symbols + 1) ** self.order
+        codes = np.empty(len(path), dtype=np.int64)
+        context = n_contexts - 1  # all unknown
+        for t, state in enumerate(path):
+            codes[t] = draw_symbols(table[state, context], uniforms[t])
+            context = (context * (n_symbols + 1) + codes[t]) % n_contexts
+        return codes
+
+    def _n_cells(self, n_symbols):
+        return (n_symbols + 1) ** self.order * n_symbols
+
+    def _learn_symbols(self, columns):
+        if self.symbols is None:
+            found = [Vocabulary.learn(column) for column in columns]
+        else:
+            found = [Vocabulary(symbols) for symbols in self._given_symbols(len(columns))]
+        for vocabulary in found:
+            if self._n_cells(len(vocabulary)) > _MAX_CELLS:
+                raise ValueError(
+                    f"Categorical(order={self.order}) with {len(vocabulary)} symbols would need "
+                    f"{self._n_cells(len(vocabulary)):.2g} probabilities a state; use a lower "
+                    "order or fewer symbols."
+                )
+        self._vocabularies_ = found
+        self.symbols_ = found[0].symbols if len(found) == 1 else [v.symbols for v in found]
+
+    def _given_symbols(self, n_columns):
+        symbols = self.symbols
+        nested = not isinstance(symbols, (int, np.integer)) and any(
+            isinstance(entry, (list, tuple, np.ndarray)) for entry in symbols
+        )
+        if not nested:
+            return [symbols] * n_columns
+        if len(symbols) != n_columns:
+            raise ValueError(
+                f"symbols lists {len(symbols)} columns of symbols, but X has {n_columns} columns."
+            )
+        return symbols
+
+    def _vocabularies(self):
+        if not hasattr(self, "_vocabularies_"):
+            # probabilities were set by hand: the symbols are those given, or 0, 1, 2, ...
+            tables = self.probabilities_
+            tables = tables if isinstance(tables, list) else [tables]
+            symbols = (
+                [np.shape(table)[-1] for table in tables]
+                if self.symbols is None
+                else self._given_symbols(len(tables))
+            )
+            for table, given in zip(tables, map(Vocabulary, symbols)):
+                if np.shape(table)[-1] != len(given):
+                    raise ValueError(
+                        f"probabilities_ has {np.shape(table)[-1]} columns, but there are "
+                        f"{len(given)} symbols."
+                    )
+            self._vocabularies_ = [Vocabulary(given) for given in symbols]
+            found = [v.symbols for v in self._vocabularies_]
+            self.symbols_ = found[0] if len(found) == 1 else found
+        return self._vocabularies_
+
+    def _tables(self):
+        """The probabilities as one (n_states, n_contexts, n_symbols) array a column."""
+        tables = self.probabilities_
+        tables = tables if isinstance(tables, list) else [tables]
+        tables = [np.asarray(table, dtype=float) for table in tables]
+        return [
+            table.reshape(len(table), (table.shape[-1] + 1) ** self.order, table.shape[-1])
+            for table in tables
+        ]
+
+    def _set_tables(self, tables):
+        shaped = [
+            table.reshape((len(table), *[table.shape[-1] + 1] * self.order, table.shape[-1]))
+            for table in tables
+        ]
+        self.probabilities_ = shaped[0] if len(shaped) == 1 else shaped
+
+
+def _cells(codes, offsets, n_symbols, order):
+    """Number of the (context, symbol) pair of each step; missing symbols get the last number."""
+    context = np.zeros(len(codes), dtype=np.int64)
+    if order:
+        offsets = np.array([0, len(codes)]) if offsets is None else np.asarray(offsets)
+        position = np.arange(len(codes)) - np.repeat(offsets[:-1], np.diff(offsets))
+        known = np.ones(len(codes), dtype=bool)
+        for back in range(1, order + 1):
+            before = np.full(len(codes), -1, dtype=np.int64)
+            before[back:] = codes[:-back]
+            known &= (position >= back) & (before >= 0)
+            context += (n_symbols + 1) ** (back - 1) * np.where(known, before, n_symbols)
+    missing = (n_symbols + 1) ** order * n_symbols
+    return np.where(codes >= 0, context * n_symbols + codes, missing)
+
+
+def _compress(cells, sizes):
+    """Share the work of equal rows, where there are enough of them to pay."""
+    n, n_columns = cells.shape
+    if n_columns == 1 and sizes[0] <= max(n, 4096):
+        return _Cells(None, cells[:, 0].astype(np.int32))
+    if np.prod([float(size) for size in sizes]) < 2**62:
+        radix = np.cumprod([1, *sizes[:-1]])
+        _, first, index = np.unique(cells @ radix, return_index=True, return_inverse=True)
+        distinct = cells[first]
+    else:
+        distinct, index = np.unique(cells, axis=0, return_inverse=True)
+    if len(distinct) > n // 2:
+        return _Cells(cells, None)
+    return _Cells(distinct, index.reshape(-1).astype(np.int32))
+
+
+def _estimate(counts, pseudocount, old):
+    """Distributions from counts of shape (n_states, [context, ...] symbol).
+
+    A context that a state never had takes the distribution of the next shorter one: the counts
+    summed over its oldest symbol. The pseudocount alone decides for complete contexts without
+    counts; a state without any counts keeps its old distributions.
+    """
+    n_states, order, n_symbols = len(counts), counts.ndim - 2, counts.shape[-1]
+    pseudocount = np.broadcast_to(pseudocount, (n_states, n_symbols))
+
+    def smoothed(total):
+        added = pseudocount.reshape((n_states, *[1] * (total.ndim - 2), n_symbols))
+        return np.maximum(total + added, 0.0)
+
+    total = counts.sum(axis=tuple(range(1, order + 1)))
+    weights = smoothed(total)
+    empty = weights.sum(axis=-1) <= NEGLIGIBLE
+    weights[empty] = total.sum(axis=0)
+    estimate = normalise_rows(weights)
+    for known in range(1, order + 1):
+        total = counts.sum(axis=tuple(range(1, order - known + 1)))
+        weights = smoothed(total)
+        use = total.sum(axis=-1, keepdims=True) > NEGLIGIBLE
+        if known == order:
+            complete = np.indices(counts.shape[1:-1]).max(axis=0) < n_symbols
+            use |= complete[..., None]
+        use &= weights.sum(axis=-1, keepdims=True) > NEGLIGIBLE
+        estimate = np.where(use, normalise_rows(weights), estimate[:, None])
+    if old is not None and old.size == estimate.size:
+        estimate[empty] = old.reshape(estimate.shape)[empty]
+    return estimate

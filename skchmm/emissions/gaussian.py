@@ -1,0 +1,267 @@
+"""Gaussian emission."""
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from . import normal
+from .base import NEGLIGIBLE, Emission, Frames, one_hot, read_numeric
+
+_MAX_SUPERVISED_STEPS = 200
+
+
+class NumericEmission(Emission):
+    """What Gaussian and Gaussian-mixture emissions share: reading rows, shift and floor."""
+
+    default_init = "kmeans"
+
+    def encode(self, X, offsets=None, *, reset):
+        if self.covariance_type not in normal.COVARIANCE_TYPES:
+            raise ValueError(
+                f"covariance_type must be one of {', '.join(normal.COVARIANCE_TYPES)}; "
+                f"got {self.covariance_type!r}."
+            )
+        X = read_numeric(X, type(self).__name__)
+        self._check_columns(X.shape[1], reset=reset)
+        rows = normal.Rows(X)
+        if reset:
+            # sums of squares are taken about this point, so that a large offset costs no digits
+            self._shift, self._variances = normal.column_moments(rows)
+        return rows
+
+    def _floor(self):
+        """The smallest variance of each column."""
+        d = self.n_features_in_
+        if self._as_hmmlearn:
+            return np.zeros(d)
+        if self.min_covar is not None:
+            return np.full(d, float(self.min_covar))
+        variances = getattr(self, "_variances", np.zeros(d))
+        return 1e-6 * np.where(variances > 0, variances, 1.0)
+
+    def _start_covariance(self, rows):
+        extra = (
+            self._floor() if self.min_covar is None else np.full(rows.X.shape[1], self.min_covar)
+        )
+        covariance = normal.pooled_covariance(rows) + np.diag(extra)
+        if self.covariance_type == "spherical" and self._as_hmmlearn:
+            np.fill_diagonal(covariance, covariance.mean())
+        if len(normal.filled_rows(rows)) < 2:
+            covariance = np.eye(len(covariance))
+        return covariance
+
+    def _max_kmeans_rows(self):
+        return None if self._as_hmmlearn else normal.MAX_KMEANS_ROWS
+
+    def _reference(self):
+        if hasattr(self, "_shift"):
+            return self._shift
+        return self.means_.reshape(-1, self.means_.shape[-1]).mean(axis=0)
+
+    def _fit_labelled(self, E, posteriors):
+        """EM over what the labels leave open: missing values and mixture components."""
+        known = posteriors.sum(axis=1) > 0
+        last = -np.inf
+        for _ in range(_MAX_SUPERVISED_STEPS):
+            self.maximise(self.accumulate(E, posteriors))
+            log_p = self.log_likelihood(E).dense()[known]
+            current = np.sum(posteriors[known] * np.where(posteriors[known] > 0, log_p, 0.0))
+            if current - last < 1e-9 * max(1.0, abs(current)):
+                break
+            last = current
+
+
+class Gaussian(NumericEmission):
+    """Real vectors, normally distributed in each state.
+
+    Missing values (``NaN``) are marginalised out exactly, one by one, also when learning.
+
+    Parameters
+    ----------
+    covariance_type : {"diag", "spherical", "full", "tied"}, default="diag"
+        One variance a state and column, one a state, one matrix a state, or one matrix for all.
+    min_covar : float or None, default=None
+        Smallest variance in any direction. By default a millionth of each column's variance in the
+        training data. EM maximises the likelihood subject to it.
+    means_prior, means_weight : float or array, default=0
+        Mean of a normal prior on the means, and its weight in observations.
+    covars_prior, covars_weight : float or array, default=0
+        Parameters of a prior on the covariances: inverse gamma for spherical and diag, inverse
+        Wishart for full and tied, entering the update as in hmmlearn. 0 is maximum likelihood.
+
+    Attributes
+    ----------
+    means_ : ndarray of shape (n_states, n_features)
+    covars_ : ndarray
+        Of shape (n_states,) if spherical, (n_states, n_features) if diag,
+        (n_states, n_features, n_features) if full, (n_features, n_features) if tied.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skchmm.emissions import Gaussian
+    >>> emission = Gaussian()
+    >>> E = emission.encode(np.array([[0.0], [2.0], [10.0], [14.0]]), reset=True)
+    >>> emission.fit_supervised(E, [0, 0, 1, 1], n_states=2).means_.ravel()
+    array([ 1., 12.])
+    >>> emission.covars_.ravel()
+    array([1., 4.])
+    """
+
+    def __init__(
+        self,
+        covariance_type="diag",
+        *,
+        min_covar=None,
+        means_prior=0,
+        means_weight=0,
+        covars_prior=0,
+        covars_weight=0,
+    ):
+        self.covariance_type = covariance_type
+        self.min_covar = min_covar
+        self.means_prior = means_prior
+        self.means_weight = means_weight
+        self.covars_prior = covars_prior
+        self.covars_weight = covars_weight
+
+    @classmethod
+    def from_parameters(cls, means, covars, covariance_type="diag", **params):
+        """A fitted emission from known means and compact covariances."""
+        emission = cls(covariance_type, **params)
+        emission.means_ = np.array(means, dtype=float)
+        emission.covars_ = np.array(covars, dtype=float)
+        emission.n_features_in_ = emission.means_.shape[1]
+        return emission
+
+    def initialise(self, E, offsets, n_states, *, init, random_state=None):
+        self._check_init(init, ["kmeans", "random"])
+        self.means_ = normal.start_centres(
+            normal.filled_rows(E),
+            n_states,
+            init=init,
+            random_state=random_state,
+            max_rows=self._max_kmeans_rows(),
+        )
+        self.covars_ = normal.spread_covariance(
+            self._start_covariance(E), self.covariance_type, n_states
+        )
+
+    def log_likelihood(self, E):
+        return Frames(normal.log_densities(E, self.means_, self._component_covars()))
+
+    def accumulate(self, E, posteriors, offsets=None):
+        outer = self.covariance_type in ("full", "tied")
+        means = covars = None
+        if outer and E.partly_missing:
+            if not hasattr(self, "means_"):
+                self._start_from_pooled(E, posteriors.shape[1])
+            means, covars = self.means_, self._component_covars()
+        return normal.moments(
+            E, posteriors, self._reference(), outer=outer, means=means, covars=covars
+        )
+
+    def maximise(self, statistics, *, smoothing=0.0):
+        shift = self._reference()
+        weight, first = statistics["weight"], statistics["first"]
+        prior = self.means_prior - shift
+        old = self.means_ - shift if hasattr(self, "means_") else _pooled_mean(weight, first)
+        seen = weight + self.means_weight > NEGLIGIBLE
+        total = np.where(seen, weight + self.means_weight, 1.0)
+        means = np.where(seen, (self.means_weight * prior + first) / total, old)
+        covars = self._covars_from(statistics, means, means - prior)
+        self.means_, self.covars_ = means + shift, covars
+
+    def _covars_from(self, statistics, means, from_prior):
+        weight = statistics["weight"]
+        outer = self.covariance_type in ("full", "tied")
+        scatter = normal.scatter_about(statistics, means, outer=outer)
+        if outer:
+            scatter += self.means_weight * from_prior[:, :, None] * from_prior[:, None, :]
+            added = max(np.max(self.covars_weight) - means.shape[1], 0)
+            weight = weight[:, :1, None]
+        else:
+            scatter += self.means_weight * from_prior**2
+            added = np.maximum(np.asarray(self.covars_weight) - 1, 0)
+        pooled = _pooled_covars(scatter, weight, outer)
+        if self.covariance_type == "tied":
+            scatter, weight = scatter.sum(axis=0, keepdims=True), weight.sum(axis=0, keepdims=True)
+        numerator, total = self.covars_prior + scatter, added + weight
+        if self.covariance_type == "spherical":
+            numerator = numerator.sum(axis=1)
+            total = np.broadcast_to(total, scatter.shape).sum(axis=1)
+            weight, pooled = weight.sum(axis=1), pooled.mean()
+        if not outer and np.any(self.covars_prior):
+            total = np.maximum(total, 1e-5)  # a state that dies out must not get infinite variance
+        seen = weight > NEGLIGIBLE
+        covars = np.where(seen, numerator / np.where(seen, total, 1.0), self._old_covars(pooled))
+        covars = normal.floor_covars(covars, self._floor())
+        return covars[0] if self.covariance_type == "tied" else covars
+
+    def _old_covars(self, pooled):
+        if not hasattr(self, "covars_"):
+            return pooled
+        return self.covars_[None] if self.covariance_type == "tied" else self.covars_
+
+    def fit_supervised(
+        self, E, y_index, n_states, weights=None, *, offsets=None, smoothing=0.0, random_state=None
+    ):
+        posteriors = one_hot(y_index, n_states, weights)
+        if self.covariance_type in ("full", "tied") and E.partly_missing:
+            self._fit_labelled(E, posteriors)
+        else:
+            self.maximise(self.accumulate(E, posteriors))
+        return self
+
+    def n_parameters(self):
+        n_states, d = self.means_.shape
+        matrix = d * (d + 1) // 2
+        covars = {
+            "spherical": n_states,
+            "diag": n_states * d,
+            "full": n_states * matrix,
+            "tied": matrix,
+        }
+        return n_states * d + covars[self.covariance_type]
+
+    def sample(self, path, random_state=None):
+        rng = check_random_state(random_state)
+        path = np.asarray(path)
+        rows = np.empty((len(path), self.means_.shape[1]))
+        covars = full_covars(self._component_covars(), self.means_.shape[1])
+        for state in np.unique(path):
+            where = np.flatnonzero(path == state)
+            rows[where] = rng.multivariate_normal(self.means_[state], covars[state], len(where))
+        return rows
+
+    def _component_covars(self):
+        covars = np.asarray(self.covars_, dtype=float)
+        if self.covariance_type == "tied":
+            return np.repeat(covars[None], len(self.means_), axis=0)
+        return covars
+
+    def _start_from_pooled(self, E, n_states):
+        self.means_ = np.repeat(normal.column_moments(E)[0][None], n_states, axis=0)
+        self.covars_ = normal.spread_covariance(
+            self._start_covariance(E), self.covariance_type, n_states
+        )
+
+
+def full_covars(covars, d):
+    """Compact covariances as matrices (k, d, d)."""
+    if covars.ndim == 3:
+        return covars
+    variances = covars[:, None] if covars.ndim == 1 else covars
+    return np.eye(d) * np.broadcast_to(variances, (len(covars), d))[:, :, None]
+
+
+def _pooled_mean(weight, first):
+    total = weight.sum(axis=0)
+    return first.sum(axis=0) / np.where(total > NEGLIGIBLE, total, 1.0)
+
+
+def _pooled_covars(scatter, weight, outer):
+    """Covariance of all states together, about their own means; the identity without any data."""
+    total = weight.sum(axis=0)
+    pooled = scatter.sum(axis=0) / np.where(total > NEGLIGIBLE, total, 1.0)
+    unit = np.eye(scatter.shape[-1]) if outer else np.ones(scatter.shape[-1])
+    return np.where(total > NEGLIGIBLE, pooled, unit)

@@ -1,0 +1,264 @@
+"""Gaussian mixture emission."""
+
+import numpy as np
+from scipy.special import logsumexp
+from sklearn.utils import check_random_state
+
+from . import normal
+from .base import NEGLIGIBLE, Frames, one_hot
+from .gaussian import NumericEmission, full_covars
+
+_BLOCK = 65_536
+
+
+class GMM(NumericEmission):
+    """Real vectors, in each state distributed as a mixture of Gaussians.
+
+    Missing values (``NaN``) are marginalised out exactly, one by one, also when learning.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Number of Gaussians a state.
+    covariance_type : {"diag", "spherical", "full", "tied"}, default="diag"
+        Tied: all components of a state share one matrix.
+    min_covar : float or None, default=None
+        Smallest variance in any direction. By default a millionth of each column's variance in the
+        training data. EM maximises the likelihood subject to it.
+    weights_prior : float or array, default=1.0
+        Parameters of a Dirichlet prior on the weights.
+    means_prior, means_weight : float or array, default=0
+        Mean of a normal prior on the means, and its weight in observations.
+    covars_prior, covars_weight : float, array or None, default=None
+        Parameters of a prior on the covariances: inverse gamma for spherical and diag, inverse
+        Wishart for full and tied, parameterised as in hmmlearn. None is maximum likelihood.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_states, n_components)
+    means_ : ndarray of shape (n_states, n_components, n_features)
+    covars_ : ndarray
+        Of shape (n_states, n_components) if spherical, (n_states, n_components, n_features) if
+        diag, (n_states, n_components, n_features, n_features) if full,
+        (n_states, n_features, n_features) if tied.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skchmm.emissions import GMM
+    >>> emission = GMM(n_components=2)
+    >>> E = emission.encode(np.array([[0.0], [0.1], [5.0], [5.1]]), reset=True)
+    >>> emission.initialise(E, None, 1, init="kmeans", random_state=0)
+    >>> sorted(emission.means_.ravel().round(2).tolist())
+    [0.05, 5.05]
+    """
+
+    def __init__(
+        self,
+        n_components=2,
+        *,
+        covariance_type="diag",
+        min_covar=None,
+        weights_prior=1.0,
+        means_prior=0.0,
+        means_weight=0.0,
+        covars_prior=None,
+        covars_weight=None,
+    ):
+        self.n_components = n_components
+        self.covariance_type = covariance_type
+        self.min_covar = min_covar
+        self.weights_prior = weights_prior
+        self.means_prior = means_prior
+        self.means_weight = means_weight
+        self.covars_prior = covars_prior
+        self.covars_weight = covars_weight
+
+    @classmethod
+    def from_parameters(cls, weights, means, covars, covariance_type="diag", **params):
+        """A fitted emission from known weights, means and compact covariances."""
+        emission = cls(np.shape(weights)[1], covariance_type=covariance_type, **params)
+        emission.weights_ = np.array(weights, dtype=float)
+        emission.means_ = np.array(means, dtype=float)
+        emission.covars_ = np.array(covars, dtype=float)
+        emission.n_features_in_ = emission.means_.shape[2]
+        return emission
+
+    def initialise(self, E, offsets, n_states, *, init, random_state=None):
+        self._check_init(init, ["kmeans", "random"])
+        X = normal.filled_rows(E)
+        labels = normal.start_labels(
+            X, n_states, init=init, random_state=random_state, max_rows=self._max_kmeans_rows()
+        )
+        self._start(E, X, labels, n_states, init, random_state)
+
+    def _start(self, E, X, labels, n_states, init, random_state):
+        """Means from the rows of each state, uniform weights, pooled covariance."""
+        covariance = self._start_covariance(E)
+        means = []
+        for state in range(n_states):
+            rows = X[labels == state]
+            means.append(
+                normal.start_centres(
+                    rows if len(rows) else X,
+                    self.n_components,
+                    init=init,
+                    random_state=random_state,
+                    max_rows=self._max_kmeans_rows(),
+                )
+            )
+        self.means_ = np.stack(means)
+        self.weights_ = np.full((n_states, self.n_components), 1.0 / self.n_components)
+        covars = normal.spread_covariance(covariance, self.covariance_type, self.n_components)
+        self.covars_ = np.repeat(covars[None], n_states, axis=0)
+
+    def log_likelihood(self, E):
+        n_states, n_components = np.shape(self.weights_)
+        log_p = np.empty((len(E.X), n_states))
+        for block, rows in self._row_blocks(E):
+            joint = self._log_joint(rows).reshape(-1, n_states, n_components)
+            log_p[block] = logsumexp(joint, axis=2)
+        return Frames(log_p)
+
+    def accumulate(self, E, posteriors, offsets=None):
+        n_states, n_components = np.shape(self.weights_)
+        outer = self.covariance_type in ("full", "tied")
+        means, covars = self._components()
+        total = None
+        for block, rows in self._row_blocks(E):
+            joint = self._log_joint(rows).reshape(-1, n_states, n_components)
+            weights = _softmax(joint) * posteriors[block, :, None]
+            weights = weights.reshape(len(rows.X), -1)
+            some = normal.moments(
+                rows, weights, self._reference(), outer=outer, means=means, covars=covars
+            )
+            # rows without any value belong to a state, but say nothing about its components
+            present = slice(None) if rows.observed is None else rows.observed.any(axis=1)
+            some["mixture"] = weights[present].sum(axis=0)
+            total = some if total is None else {key: total[key] + some[key] for key in total}
+        return {key: v.reshape(n_states, n_components, *v.shape[1:]) for key, v in total.items()}
+
+    def maximise(self, statistics, *, smoothing=0.0):
+        shift = self._reference()
+        mixture = statistics["mixture"]
+        shape = mixture.shape
+        weights = np.maximum(mixture + self.weights_prior - 1.0, 0.0)
+        alive = weights.sum(axis=1, keepdims=True) > NEGLIGIBLE
+        weights = np.where(
+            alive, weights / np.where(alive, weights.sum(axis=1, keepdims=True), 1.0), self.weights_
+        )
+        precision = np.broadcast_to(self.means_weight, shape)[:, :, None]
+        prior = np.broadcast_to(self.means_prior, (*shape, len(shift))) - shift
+        total = statistics["weight"] + precision
+        seen = total > NEGLIGIBLE
+        old = self.means_ - shift
+        means = np.where(
+            seen, (precision * prior + statistics["first"]) / np.where(seen, total, 1.0), old
+        )
+        # hmmlearn takes the scatter about the means before the update
+        about = old if self._as_hmmlearn else means
+        covars = self._covars_from(statistics, about, means - prior, precision)
+        self.weights_, self.means_, self.covars_ = weights, means + shift, covars
+
+    def _covars_from(self, statistics, centres, from_prior, precision):
+        kind = self.covariance_type
+        outer = kind in ("full", "tied")
+        _, n_components, d = centres.shape
+        weight = statistics["weight"]
+        scatter = normal.scatter_about(statistics, centres, outer=outer)
+        first, second = self._covars_prior(d)
+        if outer:
+            scatter += precision[..., None] * from_prior[..., :, None] * from_prior[..., None, :]
+            weight = weight[:, :, 0]
+            if kind == "tied":
+                scatter, weight = scatter.sum(axis=1), weight.sum(axis=1)
+            scatter = scatter + np.swapaxes(np.broadcast_to(first, scatter.shape), -1, -2)
+            added = np.broadcast_to(second, weight.shape) + d + 1
+            total = weight + added + (n_components if kind == "tied" else 1)
+            weight, total = weight[..., None, None], total[..., None, None]
+        else:
+            scatter += precision * from_prior**2
+            total = weight + 1.0
+            if kind == "spherical":
+                scatter, weight, total = (v.sum(axis=2) for v in (scatter, weight, total))
+            scatter = scatter + 2.0 * np.broadcast_to(second, scatter.shape)
+            total = total + 2.0 * (np.broadcast_to(first, scatter.shape) + 1.0)
+        seen = (weight > NEGLIGIBLE) & (total > NEGLIGIBLE)
+        covars = np.where(seen, scatter / np.where(seen, total, 1.0), self.covars_)
+        one = {"spherical": (), "diag": (d,)}.get(kind, (d, d))
+        return normal.floor_covars(covars.reshape(-1, *one), self._floor()).reshape(covars.shape)
+
+    def _covars_prior(self, d):
+        """hmmlearn's two prior parameters; those that cancel from the update stand for None."""
+        m = self.n_components
+        none = {
+            "full": (0.0, -(d + 2.0)),
+            "tied": (0.0, -(m + d + 1.0)),
+            "diag": (-1.5, 0.0),
+            "spherical": (-(m + 2.0) / 2 if self._as_hmmlearn else -(d + 2.0) / 2, 0.0),
+        }[self.covariance_type]
+        given = self.covars_prior, self.covars_weight
+        return tuple(default if value is None else value for value, default in zip(given, none))
+
+    def fit_supervised(
+        self, E, y_index, n_states, weights=None, *, offsets=None, smoothing=0.0, random_state=None
+    ):
+        labels = np.asarray(y_index)
+        if E.observed is not None:
+            labels = labels[E.observed.any(axis=1)]
+        X = normal.filled_rows(E)
+        self._start(E, X, labels, n_states, "kmeans", random_state)
+        self._fit_labelled(E, one_hot(y_index, n_states, weights))
+        return self
+
+    def n_parameters(self):
+        n_states, n_components, d = self.means_.shape
+        matrix = d * (d + 1) // 2
+        k = n_states * n_components
+        covars = {"spherical": k, "diag": k * d, "full": k * matrix, "tied": n_states * matrix}
+        return k * d + covars[self.covariance_type] + n_states * (n_components - 1)
+
+    def sample(self, path, random_state=None):
+        rng = check_random_state(random_state)
+        path = np.asarray(path)
+        _, n_components, d = np.shape(self.means_)
+        means, covars = self._components()
+        covars = full_covars(covars, d)
+        rows = np.empty((len(path), d))
+        for state in np.unique(path):
+            where = np.flatnonzero(path == state)
+            chosen = rng.choice(n_components, len(where), p=self.weights_[state])
+            for c in np.unique(chosen):
+                k = state * n_components + c
+                here = where[chosen == c]
+                rows[here] = rng.multivariate_normal(means[k], covars[k], len(here))
+        return rows
+
+    def _components(self):
+        """Means and covariances of all components of all states in one row."""
+        n_states, n_components, d = np.shape(self.means_)
+        covars = np.asarray(self.covars_, dtype=float)
+        if self.covariance_type == "tied":
+            covars = np.repeat(covars, n_components, axis=0)
+        else:
+            covars = covars.reshape(n_states * n_components, *covars.shape[2:])
+        return np.reshape(self.means_, (-1, d)), covars
+
+    def _log_joint(self, rows):
+        means, covars = self._components()
+        with np.errstate(divide="ignore"):
+            return normal.log_densities(rows, means, covars) + np.log(np.ravel(self.weights_))
+
+    def _row_blocks(self, E):
+        if len(E.X) <= _BLOCK:
+            return [(slice(None), E)]
+        starts = range(0, len(E.X), _BLOCK)
+        return ((slice(i, i + _BLOCK), normal.Rows(E.X[i : i + _BLOCK])) for i in starts)
+
+
+def _softmax(log_joint):
+    """Share of each component, over the last axis; equal shares where all are impossible."""
+    peak = log_joint.max(axis=-1, keepdims=True)
+    shares = np.exp(log_joint - np.where(np.isfinite(peak), peak, 0.0))
+    total = shares.sum(axis=-1, keepdims=True)
+    return np.where(total > 0, shares / np.where(total > 0, total, 1.0), 1.0 / shares.shape[-1])

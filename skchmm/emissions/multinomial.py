@@ -1,0 +1,141 @@
+"""Rows of counts with a multinomial distribution."""
+
+import numpy as np
+from scipy.special import gammaln
+from sklearn.utils import check_random_state
+
+from . import normal
+from .base import NEGLIGIBLE, Emission, Frames, normalise_rows, read_counts
+
+
+class Multinomial(Emission):
+    """Rows of counts: so many trials, each falling into one of the columns.
+
+    A row of ``NaN`` is a missing observation.
+
+    Parameters
+    ----------
+    n_trials : int, array of int or None, default=None
+        Number of trials of every row, or of each row of the training data; each row must sum up to
+        it. By default, whatever a row sums up to.
+    prior : float or array of shape (n_states, n_features), default=1.0
+        Parameters of a Dirichlet prior on each distribution; 1 is plain maximum likelihood.
+
+    Attributes
+    ----------
+    probabilities_ : ndarray of shape (n_states, n_features)
+        Also under hmmlearn's name, ``emissionprob_``.
+    n_trials_ : int or None
+        The number of trials that all rows share, if they do; `sample` needs it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skchmm.emissions import Multinomial
+    >>> emission = Multinomial()
+    >>> E = emission.encode(np.array([[3, 1], [4, 0], [0, 4]]), reset=True)
+    >>> emission.fit_supervised(E, [0, 0, 1], n_states=2).probabilities_
+    array([[0.875, 0.125],
+           [0.   , 1.   ]])
+    """
+
+    def __init__(self, n_trials=None, *, prior=1.0):
+        self.n_trials = n_trials
+        self.prior = prior
+
+    @classmethod
+    def from_parameters(cls, probabilities, n_trials=None, **params):
+        """A fitted emission from known probabilities."""
+        emission = cls(n_trials, **params)
+        emission.probabilities_ = np.array(probabilities, dtype=float)
+        emission.n_features_in_ = emission.probabilities_.shape[1]
+        emission._set_trials(n_trials)
+        return emission
+
+    @property
+    def emissionprob_(self):
+        return self.probabilities_
+
+    @emissionprob_.setter
+    def emissionprob_(self, probabilities):
+        self.probabilities_ = probabilities
+
+    def encode(self, X, offsets=None, *, reset):
+        counts = read_counts(X, "Multinomial")
+        self._check_columns(counts.shape[1], reset=reset)
+        rows = normal.Rows(counts)
+        if rows.partly_missing:
+            partly = np.isnan(counts).any(axis=1) & ~np.isnan(counts).all(axis=1)
+            raise ValueError(
+                f"Row {int(partly.argmax())} of X misses some counts but not all; with multinomial "
+                "emissions a row is either complete or missing as a whole."
+            )
+        totals = counts.sum(axis=1)
+        present = ~np.isnan(totals)
+        expected = self.n_trials
+        if expected is not None and (np.ndim(expected) == 0 or reset):
+            wrong = present & (totals != expected)
+            if wrong.any():
+                row = int(wrong.argmax())
+                raise ValueError(
+                    "Total count for each sample should add up to the number of trials: row "
+                    f"{row} of X adds up to {totals[row]:g}, not "
+                    f"{np.broadcast_to(expected, totals.shape)[row]}."
+                )
+        if reset:
+            self._set_trials(totals[present] if expected is None else expected)
+        return rows
+
+    def initialise(self, E, offsets, n_states, *, init, random_state=None):
+        self._check_init(init, ["random", "kmeans"])
+        if init == "kmeans":
+            shares = normalise_rows(normal.filled_rows(E))
+            centres = normal.start_centres(shares, n_states, init=init, random_state=random_state)
+            # no count may be impossible at the start
+            self.probabilities_ = normalise_rows(np.maximum(centres, 0) + 0.1 / centres.shape[1])
+        else:
+            rng = check_random_state(random_state)
+            self.probabilities_ = normalise_rows(rng.rand(n_states, E.X.shape[1]))
+
+    def log_likelihood(self, E):
+        counts = E.X if E.observed is None else np.where(E.observed, E.X, 0.0)
+        probabilities = np.asarray(self.probabilities_, dtype=float)
+        zero = probabilities <= 0
+        log_p = counts @ np.log(np.where(zero, 1.0, probabilities)).T
+        log_p += (gammaln(counts.sum(axis=1) + 1.0) - gammaln(counts + 1.0).sum(axis=1))[:, None]
+        if zero.any():
+            log_p[counts @ zero.T > 0] = -np.inf
+        return Frames(log_p)
+
+    def accumulate(self, E, posteriors, offsets=None):
+        counts = E.X if E.observed is None else np.where(E.observed, E.X, 0.0)
+        return {"counts": posteriors.T @ counts}
+
+    def maximise(self, statistics, *, smoothing=0.0):
+        counts = statistics["counts"]
+        weights = np.maximum(counts + smoothing + np.asarray(self.prior) - 1.0, 0.0)
+        empty = weights.sum(axis=1) <= NEGLIGIBLE
+        weights[empty] = counts.sum(axis=0)
+        estimate = normalise_rows(weights)
+        if hasattr(self, "probabilities_"):
+            estimate[empty] = self.probabilities_[empty]
+        self.probabilities_ = estimate
+
+    def n_parameters(self):
+        n_states, n_columns = np.shape(self.probabilities_)
+        return n_states * (n_columns - 1)
+
+    def sample(self, path, random_state=None):
+        rng = check_random_state(random_state)
+        if getattr(self, "n_trials_", None) is None:
+            raise ValueError("For sampling, a single n_trials must be given")
+        path = np.asarray(path)
+        rows = np.empty((len(path), np.shape(self.probabilities_)[1]), dtype=np.int64)
+        for state in np.unique(path):
+            where = np.flatnonzero(path == state)
+            rows[where] = rng.multinomial(self.n_trials_, self.probabilities_[state], len(where))
+        return rows
+
+    def _set_trials(self, totals):
+        distinct = np.unique([] if totals is None else totals)
+        self.n_trials_ = int(distinct[0]) if len(distinct) == 1 else None

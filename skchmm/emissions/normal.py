@@ -1,0 +1,329 @@
+"""Densities, moments and start values of a set of Gaussians, with missing values marginalised.
+
+Both Gaussian emissions use this module: a state is one component of the set, or several of them.
+Covariances are compact: spherical (k,), diag (k, d), full (k, d, d).
+"""
+
+import numpy as np
+from scipy import linalg
+from sklearn.cluster import KMeans
+from sklearn.metrics import pairwise_distances_argmin
+from sklearn.utils import check_random_state
+
+LOG_2PI = np.log(2 * np.pi)
+COVARIANCE_TYPES = ("spherical", "diag", "full", "tied")
+
+MAX_KMEANS_ROWS = 20_000  # start values need no more
+
+_BLOCK = 16_384  # values a block: the temporaries of a block stay in the cache
+
+
+class Rows:
+    """Numeric rows, with what is missing in them worked out once.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, d)
+    observed : boolean ndarray of shape (n, d), or None when nothing is missing
+    patterns : list of (columns, rows)
+        The observed columns and the rows that have exactly these; rows without any are left out.
+    """
+
+    def __init__(self, X):
+        self.X = X
+        observed = ~np.isnan(X)
+        self.observed = None if observed.all() else observed
+        if self.observed is None:
+            self.patterns = [(np.arange(X.shape[1]), slice(None))]
+        else:
+            self.patterns = list(_patterns(observed))
+
+    @property
+    def partly_missing(self):
+        """Whether some row is neither complete nor entirely missing."""
+        return any(len(columns) < self.X.shape[1] for columns, _ in self.patterns)
+
+
+def _patterns(observed):
+    packed = np.packbits(observed, axis=1)
+    distinct, which = np.unique(packed, axis=0, return_inverse=True)
+    which = which.reshape(-1)
+    order = np.argsort(which, kind="stable")
+    for rows in np.split(order, np.cumsum(np.bincount(which, minlength=len(distinct)))[:-1]):
+        columns = np.flatnonzero(observed[rows[0]])
+        if len(columns):
+            yield columns, rows
+
+
+def _blocks(n, width):
+    step = max(1, _BLOCK // max(width, 1))
+    return (slice(start, start + step) for start in range(0, n, step))
+
+
+def log_densities(rows, means, covars):
+    """Log-density of every row under every Gaussian, (n, k); missing values are integrated out."""
+    n, d = rows.X.shape
+    if covars.ndim == 3:
+        log_p = np.zeros((n, len(means)))
+        for columns, where in rows.patterns:
+            log_p[where] = _log_densities_full(
+                _take(rows.X, where, columns),
+                means[:, columns],
+                covars[:, columns[:, None], columns],
+            )
+        return log_p
+    variances = covars if covars.ndim == 2 else np.repeat(covars[:, None], d, axis=1)
+    # zero variances must not give 0 * inf
+    variances = np.maximum(variances, np.finfo(float).tiny)
+    return _log_densities_diag(rows, means, variances)
+
+
+def _take(X, where, columns):
+    X = X[where]
+    return X if len(columns) == X.shape[1] else X[:, columns]
+
+
+def _log_densities_diag(rows, means, variances):
+    n, d = rows.X.shape
+    log_p = np.empty((n, len(means)))
+    scale = 1.0 / np.sqrt(variances)
+    log_norm = np.log(variances) + LOG_2PI
+    with np.errstate(over="ignore", invalid="ignore"):
+        for block in _blocks(n, d):
+            # columns contiguous: the inner loops run over the rows of the block
+            X = np.ascontiguousarray(rows.X[block].T)
+            observed = None if rows.observed is None else rows.observed[block]
+            if observed is None:
+                log_p[block] = log_norm.sum(axis=1)
+            else:
+                log_p[block] = observed @ log_norm.T
+            for k in range(len(means)):
+                z = X - means[k][:, None]
+                z *= scale[k][:, None]
+                z *= z
+                if observed is not None:
+                    z[~observed.T] = 0.0
+                log_p[block, k] += z.sum(axis=0)
+    log_p *= -0.5
+    return log_p
+
+
+def _log_densities_full(X, means, covars):
+    n, d = X.shape
+    log_p = np.empty((n, len(means)))
+    factors = [cholesky(covar) for covar in covars]
+    whiten = [linalg.solve_triangular(factor, np.eye(d), lower=True) for factor in factors]
+    log_norm = [d * LOG_2PI + 2.0 * np.log(np.diagonal(factor)).sum() for factor in factors]
+    for block in _blocks(n, d):
+        X_block = np.ascontiguousarray(X[block].T)
+        for k in range(len(means)):
+            z = whiten[k] @ (X_block - means[k][:, None])
+            z *= z
+            log_p[block, k] = log_norm[k] + z.sum(axis=0)
+    log_p *= -0.5
+    return log_p
+
+
+def cholesky(covar):
+    """Lower Cholesky factor, with a small ridge where rounding made the matrix indefinite."""
+    for ridge in (0.0, 1e-7):
+        try:
+            return linalg.cholesky(covar + ridge * np.eye(len(covar)), lower=True)
+        except linalg.LinAlgError:
+            continue
+    raise ValueError("'covars' must be symmetric, positive-definite")
+
+
+def moments(rows, weights, shift, *, outer, means=None, covars=None):
+    """Weighted moments of ``X - shift`` under each column of ``weights`` (n, k).
+
+    Returns ``weight`` (k, d), ``first`` (k, d) and ``second``: (k, d) sums of squares, or with
+    ``outer`` (k, d, d) sums of outer products. Without ``outer`` they are over observed values.
+    With it, missing values enter by their expectations given the observed ones under ``means`` and
+    ``covars`` (the E-step of a Gaussian with missing values).
+    """
+    k, d = weights.shape[1], rows.X.shape[1]
+    if outer:
+        return _outer_moments(rows, weights, shift, means, covars)
+    weight, first, second = np.zeros((k, d)), np.zeros((k, d)), np.zeros((k, d))
+    for block in _blocks(len(rows.X), d):
+        centred, w = rows.X[block] - shift, weights[block].T
+        if rows.observed is None:
+            weight += w.sum(axis=1)[:, None]
+        else:
+            observed = rows.observed[block]
+            centred[~observed] = 0.0
+            weight += w @ observed
+        first += w @ centred
+        second += w @ np.square(centred)
+    return {"weight": weight, "first": first, "second": second}
+
+
+def _outer_moments(rows, weights, shift, means, covars):
+    k, d = weights.shape[1], rows.X.shape[1]
+    weight, first, second = np.zeros((k, d)), np.zeros((k, d)), np.zeros((k, d, d))
+    for columns, where in rows.patterns:
+        X, w = _take(rows.X, where, columns), weights[where]
+        total, sums, products = _complete_moments(X, w, shift[columns])
+        for i in range(k):
+            # every missing value is an affine function of the observed ones, plus noise: the
+            # moments of the filled-in rows follow from those of the observed columns
+            fill, constant, noise = _conditional(columns, d, shift, means, covars, i)
+            filled = fill @ sums[i]
+            cross = np.outer(filled, constant)
+            weight[i] += total[i]
+            first[i] += filled + total[i] * constant
+            second[i] += fill @ products[i] @ fill.T + cross + cross.T
+            second[i] += total[i] * (np.outer(constant, constant) + noise)
+    return {"weight": weight, "first": first, "second": second}
+
+
+def _complete_moments(X, weights, shift):
+    k, d = weights.shape[1], X.shape[1]
+    sums, products = np.zeros((k, d)), np.zeros((k, d, d))
+    for block in _blocks(len(X), d):
+        centred, w = X[block] - shift, weights[block].T
+        sums += w @ centred
+        for i in range(k):
+            products[i] += (centred.T * w[i]) @ centred
+    return weights.sum(axis=0), sums, products
+
+
+def _conditional(columns, d, shift, means, covars, i):
+    """Matrix, constant and noise covariance that complete the observed columns of component i."""
+    fill, constant, noise = np.zeros((d, len(columns))), np.zeros(d), np.zeros((d, d))
+    fill[columns, np.arange(len(columns))] = 1.0
+    if len(columns) < d:
+        missing = np.setdiff1d(np.arange(d), columns)
+        mean, covar = means[i] - shift, covars[i]
+        across = covar[np.ix_(columns, missing)]
+        slope = linalg.cho_solve((cholesky(covar[np.ix_(columns, columns)]), True), across).T
+        fill[missing] = slope
+        constant[missing] = mean[missing] - slope @ mean[columns]
+        noise[np.ix_(missing, missing)] = covar[np.ix_(missing, missing)] - slope @ across
+    return fill, constant, noise
+
+
+def scatter_about(statistics, centres, *, outer):
+    """Second moments about ``centres`` (in the shifted coordinates of the statistics)."""
+    weight, first, second = (statistics[name] for name in ("weight", "first", "second"))
+    if not outer:
+        return second - 2.0 * centres * first + centres**2 * weight
+    cross = first[..., :, None] * centres[..., None, :]
+    squares = centres[..., :, None] * centres[..., None, :]
+    return second - cross - np.swapaxes(cross, -1, -2) + squares * weight[..., :1, None]
+
+
+def floor_covars(covars, floor):
+    """The covariances closest in likelihood that are nowhere below ``floor`` (d,).
+
+    For variances this is the larger of the two. For matrices, in coordinates in which the floor is
+    the identity, it is the larger of 1 and each eigenvalue. Both maximise the likelihood among
+    the covariances that respect the floor, so EM still only climbs.
+    """
+    if covars.ndim < 3:
+        return np.maximum(covars, floor if covars.ndim == 2 else floor.mean())
+    covars = (covars + np.swapaxes(covars, 1, 2)) / 2
+    if not (floor > 0).all():
+        return covars
+    unit = np.sqrt(floor)
+    scaled = covars / np.outer(unit, unit)
+    values, vectors = np.linalg.eigh(scaled)
+    for k in np.flatnonzero(values[:, 0] < 1.0):
+        lifted = (vectors[k] * np.maximum(values[k], 1.0)) @ vectors[k].T
+        covars[k] = (lifted + lifted.T) / 2 * np.outer(unit, unit)
+    return covars
+
+
+def column_moments(rows):
+    """Mean and variance of the observed values of each column (0 and 0 where there are none)."""
+    X, observed = rows.X, rows.observed
+    if observed is None:
+        return X.mean(axis=0), X.var(axis=0)
+    count = np.maximum(observed.sum(axis=0), 1)
+    mean = np.where(observed, X, 0.0).sum(axis=0) / count
+    centred = np.where(observed, X - mean, 0.0)
+    # a second pass takes out what rounding left in the mean of large values
+    mean = mean + centred.sum(axis=0) / count
+    return mean, np.square(centred).sum(axis=0) / count
+
+
+def filled_rows(rows):
+    """The rows that have some value, missing values replaced by their column's mean."""
+    if rows.observed is None:
+        return rows.X
+    kept = rows.observed.any(axis=1)
+    return np.where(rows.observed, rows.X, column_moments(rows)[0])[kept]
+
+
+def pooled_covariance(rows):
+    """Covariance (d, d) of all rows."""
+    X = filled_rows(rows)
+    d = X.shape[1]
+    if len(X) < 2:
+        return np.zeros((d, d))
+    covariance = np.cov(X.T).reshape(d, d)
+    if rows.observed is not None:
+        # filling in means shrinks the variances: scale them back
+        true, filled = column_moments(rows)[1], X.var(axis=0)
+        stretch = np.sqrt(np.divide(true, filled, out=np.ones(d), where=filled > 0))
+        covariance *= np.outer(stretch, stretch)
+    return covariance
+
+
+def spread_covariance(covariance, kind, n_components):
+    """One covariance matrix (d, d) as the compact covariances of n components."""
+    if kind == "tied":
+        return covariance.copy()
+    if kind == "full":
+        return np.repeat(covariance[None], n_components, axis=0)
+    variances = np.diagonal(covariance)
+    if kind == "diag":
+        return np.repeat(variances[None], n_components, axis=0)
+    return np.full(n_components, variances.mean())
+
+
+def start_centres(X, n_centres, *, init, random_state, max_rows=MAX_KMEANS_ROWS):
+    """Distinct start values for the means: k-means centres, or rows drawn at random."""
+    n, d = X.shape
+    if n == 0:
+        return check_random_state(random_state).standard_normal((n_centres, d))
+    enough = _n_distinct(X, n_centres)
+    if init == "kmeans":
+        if max_rows is not None and n > max_rows:
+            rng = check_random_state(random_state)
+            X = X[np.sort(rng.choice(n, max_rows, replace=False))]
+            enough = _n_distinct(X, n_centres)
+        kmeans = KMeans(n_clusters=enough, n_init=10, random_state=random_state)
+        centres = kmeans.fit(X).cluster_centers_
+    else:
+        rng = check_random_state(random_state)
+        centres = _distinct_rows(X[rng.permutation(n)], enough)
+    if enough < n_centres:
+        # equal centres would stay equal for ever
+        rng = check_random_state(random_state)
+        spread = np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
+        extra = centres[rng.randint(enough, size=n_centres - enough)]
+        extra = extra + 0.1 * spread * rng.standard_normal(extra.shape)
+        centres = np.vstack([centres, extra])
+    return centres
+
+
+def start_labels(X, n_groups, **options):
+    """Split rows into groups, each row to the nearest of the start centres."""
+    centres = start_centres(X, n_groups, **options)
+    return pairwise_distances_argmin(X, centres) if len(X) else np.empty(0, dtype=np.intp)
+
+
+def _distinct_rows(X, wanted):
+    """The first ``wanted`` distinct rows, or all of them when there are fewer."""
+    found = {}
+    for row in X:
+        found.setdefault(row.tobytes(), row)
+        if len(found) == wanted:
+            break
+    return np.array(list(found.values()))
+
+
+def _n_distinct(X, wanted):
+    return len(_distinct_rows(X, wanted))

@@ -1,0 +1,120 @@
+"""Counts with a Poisson distribution."""
+
+import numpy as np
+from scipy.special import gammaln
+from sklearn.utils import check_random_state
+
+from . import normal
+from .base import NEGLIGIBLE, Emission, Frames, read_counts
+
+# A rate of zero would make one later event impossible.
+_MIN_RATE = 1e-10
+
+
+class Poisson(Emission):
+    """Counts, each column Poisson distributed with a rate of its own in each state.
+
+    Missing counts (``NaN``) are marginalised out, one by one.
+
+    Parameters
+    ----------
+    lambdas_prior, lambdas_weight : float or array, default=0
+        Parameters of a gamma prior: so many events in so many steps, seen beforehand.
+
+    Attributes
+    ----------
+    rates_ : ndarray of shape (n_states, n_features)
+        Also under hmmlearn's name, ``lambdas_``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skchmm.emissions import Poisson
+    >>> emission = Poisson()
+    >>> E = emission.encode(np.array([[0], [2], [7], [9]]), reset=True)
+    >>> emission.fit_supervised(E, [0, 0, 1, 1], n_states=2).rates_.ravel()
+    array([1., 8.])
+    """
+
+    def __init__(self, *, lambdas_prior=0.0, lambdas_weight=0.0):
+        self.lambdas_prior = lambdas_prior
+        self.lambdas_weight = lambdas_weight
+
+    @classmethod
+    def from_parameters(cls, rates, **params):
+        """A fitted emission from known rates."""
+        emission = cls(**params)
+        emission.rates_ = np.array(rates, dtype=float)
+        emission.n_features_in_ = emission.rates_.shape[1]
+        return emission
+
+    @property
+    def lambdas_(self):
+        return self.rates_
+
+    @lambdas_.setter
+    def lambdas_(self, rates):
+        self.rates_ = rates
+
+    def encode(self, X, offsets=None, *, reset):
+        counts = read_counts(X, "Poisson")
+        self._check_columns(counts.shape[1], reset=reset)
+        return normal.Rows(counts)
+
+    def initialise(self, E, offsets, n_states, *, init, random_state=None):
+        self._check_init(init, ["random", "kmeans"])
+        n_columns = E.X.shape[1]
+        if init == "kmeans":
+            self.rates_ = np.maximum(
+                normal.start_centres(
+                    normal.filled_rows(E), n_states, init=init, random_state=random_state
+                ),
+                _MIN_RATE,
+            )
+            return
+        values = E.X if E.observed is None else E.X[E.observed]
+        mean, variance = (values.mean(), values.var()) if values.size else (1.0, 1.0)
+        if mean == 0 or variance == 0:
+            mean, variance = max(mean, 0.1), max(mean, 0.1)
+        # the gamma distribution with the moments of the data
+        rates = check_random_state(random_state).gamma(
+            shape=mean**2 / variance, scale=variance / mean, size=(n_states, n_columns)
+        )
+        self.rates_ = np.maximum(rates, _MIN_RATE)
+
+    def log_likelihood(self, E):
+        rates = np.maximum(np.asarray(self.rates_, dtype=float), np.finfo(float).tiny)
+        counts = E.X if E.observed is None else np.where(E.observed, E.X, 0.0)
+        log_p = counts @ np.log(rates).T
+        log_p -= gammaln(counts + 1.0).sum(axis=1)[:, None]
+        log_p -= rates.sum(axis=1) if E.observed is None else E.observed @ rates.T
+        return Frames(log_p)
+
+    def accumulate(self, E, posteriors, offsets=None):
+        if E.observed is None:
+            weight = np.repeat(posteriors.sum(axis=0)[:, None], E.X.shape[1], axis=1)
+            return {"weight": weight, "events": posteriors.T @ E.X}
+        counts = np.where(E.observed, E.X, 0.0)
+        return {"weight": posteriors.T @ E.observed, "events": posteriors.T @ counts}
+
+    def maximise(self, statistics, *, smoothing=0.0):
+        weight, events = statistics["weight"], statistics["events"]
+        if self._as_hmmlearn:
+            # there, the prior is weighed against the steps of all states together
+            scale = weight.sum(axis=0) / np.where(weight > 0, weight, 1.0)
+            weight, events = weight * scale, events * scale
+        total = weight + self.lambdas_weight
+        seen = total > NEGLIGIBLE
+        rates = (events + self.lambdas_prior) / np.where(seen, total, 1.0)
+        if hasattr(self, "rates_"):
+            old = self.rates_
+        else:
+            pooled = weight.sum(axis=0)
+            old = np.where(pooled > 0, events.sum(axis=0) / np.where(pooled > 0, pooled, 1.0), 1.0)
+        self.rates_ = np.maximum(np.where(seen, rates, old), _MIN_RATE)
+
+    def n_parameters(self):
+        return np.size(self.rates_)
+
+    def sample(self, path, random_state=None):
+        return check_random_state(random_state).poisson(np.asarray(self.rates_)[np.asarray(path)])

@@ -1,0 +1,230 @@
+"""Emissions made of scikit-learn models: a classifier, or a density estimator a state."""
+
+from copy import copy
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import has_fit_parameter
+
+from .base import Emission, Frames
+from .vocabulary import columns_of, missing_in
+
+
+class _RawRows:
+    """Rows as the user gave them, in two dimensions, and which of them are missing as a whole."""
+
+    def __init__(self, X):
+        if getattr(X, "ndim", 2) == 1:
+            X = np.asarray(X).reshape(-1, 1)
+        self.X = X
+        self.missing = np.logical_and.reduce([missing_in(column) for column in columns_of(X)])
+
+    def take(self, rows):
+        if len(rows) == len(self.missing):
+            return self.X
+        return self.X.iloc[rows] if hasattr(self.X, "iloc") else self.X[rows]
+
+
+class _ModelEmission(Emission):
+    needs_labels = True
+
+    def encode(self, X, offsets=None, *, reset):
+        rows = _RawRows(X)
+        self._check_columns(rows.X.shape[1], reset=reset)
+        return rows
+
+    def initialise(self, E, offsets, n_states, *, init=None, random_state=None):
+        self._refuse()
+
+    def accumulate(self, E, posteriors, offsets=None):
+        self._refuse()
+
+    def maximise(self, statistics, *, smoothing=0.0):
+        self._refuse()
+
+    def _refuse(self):
+        raise ValueError(
+            f"{type(self).__name__} is learned from labelled rows only: EM cannot fit it. Pass y "
+            "to fit, or use an emission of skchmm.emissions such as Gaussian()."
+        )
+
+    def _labelled(self, E, y_index, weights):
+        y_index = np.asarray(y_index)
+        weights = np.ones(len(y_index)) if weights is None else np.asarray(weights, dtype=float)
+        known = np.flatnonzero((y_index >= 0) & (weights > 0) & ~E.missing)
+        if len(known) == 0:
+            raise ValueError(f"{type(self).__name__} needs at least one labelled, observed row.")
+        return known, y_index[known], weights[known]
+
+    def n_parameters(self):
+        raise ValueError(
+            f"The number of parameters of {type(self).__name__} is not known, so there is no AIC "
+            "or BIC; compare models by cross-validation."
+        )
+
+
+def _fit_clone(model, X, weights, y=None):
+    model = clone(model)
+    arguments = (X,) if y is None else (X, y)
+    if np.all(weights == weights[0]):
+        return model.fit(*arguments)
+    if not has_fit_parameter(model, "sample_weight"):
+        raise ValueError(f"{type(model).__name__} does not take sample_weight.")
+    return model.fit(*arguments, sample_weight=weights)
+
+
+class ClassifierEmission(_ModelEmission):
+    """Any classifier with ``predict_proba``, turned round by Bayes' rule.
+
+    The log-likelihood is log P(state | row) - log P(state), up to a term that all states share; the
+    priors are the shares of the states in the training rows. Rows missing as a whole are
+    marginalised out; other missing values are left to the classifier.
+
+    Parameters
+    ----------
+    classifier : scikit-learn classifier
+        Fitted as a clone.
+    min_proba : float, default=1e-12
+        Smaller probabilities are raised to this, so that a classifier that says 0 does not
+        forbid a state. A state without training rows gets the log-likelihood log(min_proba).
+
+    Attributes
+    ----------
+    classifier_ : the fitted clone, or None when all training rows had one state
+    priors_ : ndarray of shape (n_states,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from skchmm.emissions import ClassifierEmission
+    >>> emission = ClassifierEmission(GaussianNB())
+    >>> E = emission.encode(np.array([[0.0], [0.5], [3.0], [4.0]]), reset=True)
+    >>> emission.fit_supervised(E, [0, 0, 1, 1], n_states=2)
+    ClassifierEmission(classifier=GaussianNB())
+    >>> emission.log_likelihood(E).dense().argmax(axis=1)
+    array([0, 0, 1, 1])
+    """
+
+    def __init__(self, classifier, *, min_proba=1e-12):
+        self.classifier = classifier
+        self.min_proba = min_proba
+
+    def fit_supervised(
+        self, E, y_index, n_states, weights=None, *, offsets=None, smoothing=0.0, random_state=None
+    ):
+        if not hasattr(self.classifier, "predict_proba"):
+            raise ValueError(
+                f"{self.classifier!r} has no predict_proba; wrap it in CalibratedClassifierCV."
+            )
+        known, labels, weights = self._labelled(E, y_index, weights)
+        counts = np.bincount(labels, weights=weights, minlength=n_states)
+        self.priors_ = counts / counts.sum()
+        self.classifier_ = None
+        if np.count_nonzero(counts) > 1:
+            self.classifier_ = _fit_clone(self.classifier, E.take(known), weights, labels)
+        return self
+
+    def log_likelihood(self, E):
+        log_p = np.full((len(E.missing), len(self.priors_)), np.log(self.min_proba))
+        log_p[E.missing] = 0.0
+        present = np.flatnonzero(~E.missing)
+        if self.classifier_ is None:
+            log_p[present, self.priors_.argmax()] = 0.0
+        elif len(present):
+            proba = np.maximum(self.classifier_.predict_proba(E.take(present)), self.min_proba)
+            seen = self.classifier_.classes_
+            log_p[present[:, None], seen] = np.log(proba) - np.log(self.priors_[seen])
+        return Frames(log_p)
+
+    def sample(self, path, random_state=None):
+        raise ValueError(
+            "A classifier says how likely a state is given a row, not how to draw a row: "
+            "ClassifierEmission cannot be sampled."
+        )
+
+
+class DensityEmission(_ModelEmission):
+    """Any density estimator with ``score_samples``, one clone a state.
+
+    Rows missing as a whole are marginalised out; other missing values are left to the estimator.
+
+    Parameters
+    ----------
+    estimator : scikit-learn density estimator
+        Such as `KernelDensity` or `GaussianMixture`.
+
+    Attributes
+    ----------
+    estimators_ : list of one fitted clone a state
+        A state without training rows has one that was fitted to the rows of all states.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.neighbors import KernelDensity
+    >>> from skchmm.emissions import DensityEmission
+    >>> emission = DensityEmission(KernelDensity(bandwidth=0.5))
+    >>> E = emission.encode(np.array([[0.0], [0.5], [3.0], [4.0]]), reset=True)
+    >>> emission.fit_supervised(E, [0, 0, 1, 1], n_states=2)
+    DensityEmission(estimator=KernelDensity(bandwidth=0.5))
+    >>> emission.log_likelihood(E).dense().argmax(axis=1)
+    array([0, 0, 1, 1])
+    """
+
+    def __init__(self, estimator):
+        self.estimator = estimator
+
+    def fit_supervised(
+        self, E, y_index, n_states, weights=None, *, offsets=None, smoothing=0.0, random_state=None
+    ):
+        known, labels, weights = self._labelled(E, y_index, weights)
+        estimators = [self._fit_state(E, known, labels, weights, s) for s in range(n_states)]
+        if None in estimators:
+            pooled = _fit_clone(self.estimator, E.take(known), weights)
+            estimators = [pooled if estimator is None else estimator for estimator in estimators]
+        self.estimators_ = estimators
+        return self
+
+    def _fit_state(self, E, known, labels, weights, state):
+        of_state = labels == state
+        if not of_state.any():
+            return None
+        try:
+            return _fit_clone(self.estimator, E.take(known[of_state]), weights[of_state])
+        except ValueError as error:
+            raise ValueError(
+                f"{self.estimator!r} cannot be fitted to the {of_state.sum()} training rows of "
+                f"state number {state}: {error}"
+            ) from error
+
+    def log_likelihood(self, E):
+        log_p = np.zeros((len(E.missing), len(self.estimators_)))
+        present = np.flatnonzero(~E.missing)
+        if len(present):
+            X = E.take(present)
+            for state, estimator in enumerate(self.estimators_):
+                log_p[present, state] = estimator.score_samples(X)
+        return Frames(log_p)
+
+    def sample(self, path, random_state=None):
+        if not hasattr(self.estimator, "sample"):
+            raise ValueError(f"{self.estimator!r} has no method to sample.")
+        rng = check_random_state(random_state)
+        path = np.asarray(path)
+        rows = np.empty((len(path), self.n_features_in_))
+        for state in np.unique(path):
+            where = np.flatnonzero(path == state)
+            # a mixture returns its draws sorted by component
+            rows[rng.permutation(where)] = _draw(self.estimators_[state], len(where), rng)
+        return rows
+
+
+def _draw(estimator, n, rng):
+    seed = int(rng.randint(2**31 - 1))
+    if "random_state" in estimator.get_params():
+        drawn = copy(estimator).set_params(random_state=seed).sample(n)
+    else:
+        drawn = estimator.sample(n, random_state=seed)
+    return drawn[0] if isinstance(drawn, tuple) else drawn
