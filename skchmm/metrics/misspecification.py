@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..constraints.compile import compile
+from ..exceptions import InfeasibleSequenceError
 from ..sequences import read_sequences
 
 
@@ -109,6 +110,10 @@ def misspecification_bound(model, constraints, true_constraints, X, *, lengths=N
     true = model.with_constraints(true_constraints)
     log_mu = specified.log_feasibility(X, **where)
     log_mu_true = true.log_feasibility(X, **where)
+    for name, log_mass in (("constraints", log_mu), ("true_constraints", log_mu_true)):
+        if np.isneginf(log_mass).any():
+            which = sequences.describe(int(np.argmin(log_mass)))
+            raise InfeasibleSequenceError(f"No path of {which} satisfies {name}.")
     log_mu_both = _log_mu_both(model, constraints, true_constraints, sequences, X, where)
 
     largest = np.maximum(log_mu, log_mu_true)
