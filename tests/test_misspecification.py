@@ -60,7 +60,7 @@ def test_theorem_by_enumeration(seed, constraints, true_constraints, n_steps):
     inside, mass, given_chi = conditioned(paths, posterior, constraints)
     true_inside, true_mass, given_true = conditioned(paths, posterior, true_constraints)
     if mass == 0 or true_mass == 0:
-        with pytest.raises(ValueError, match="[Nn]o path"):
+        with pytest.raises(ValueError, match=r"[Nn]o path"):
             misspecification_bound(model, constraints, true_constraints, X)
         return
     result = misspecification_bound(model, constraints, true_constraints, X)
