@@ -1,4 +1,5 @@
 """Tables for controllers that are given as functions."""
+
 import inspect
 
 import numpy as np
@@ -17,7 +18,7 @@ def tabulate(states, controller_states, initial, update, gate, accept, horizon):
     def node(label, c, where):
         if c not in number:
             raise ValueError(
-                f"{where} gave {c!r}, which is not one of the controller states {controller_states}."
+                f"{where} gave {c!r}, which is not a controller state; they are {controller_states}."
             )
         return 1 + label * n + number[c]
 

@@ -4,6 +4,7 @@ A controller reads x_0, x_1, ... one label a step, is dead or in one of finitely
 many automaton states after each, and accepts the path if it may end there. Rules
 that depend on time are piecewise constant in it: one table for each *epoch*.
 """
+
 from collections.abc import Iterable
 
 import numpy as np
@@ -175,9 +176,9 @@ class Controller:
         """Raise if the tables do not reach as far as ``n_steps``."""
         if self.horizon is not None and n_steps > self.horizon:
             raise ValueError(
-                f"A path of {n_steps} steps is longer than the horizon of {self.horizon} up to which "
-                f"a time-dependent controller was tabulated; give from_functions(..., "
-                f"horizon={n_steps}) or more."
+                f"A path of {n_steps} steps is longer than the horizon of {self.horizon} up to "
+                f"which a time-dependent controller was tabulated; give "
+                f"from_functions(..., horizon={n_steps}) or more."
             )
 
     @property
@@ -223,13 +224,11 @@ class Controller:
     # -------------------------------------------------------------- algebra
     def minimal(self):
         """The trimmed, minimal controller of the same paths, canonically numbered."""
-        E, n, S = self.tables.shape
+        E, _, S = self.tables.shape
         live = self._live()
         tables = np.where(live, self.tables, -1)
         edge, tail, label = np.nonzero(tables >= 0)
-        block = coarsest_partition(
-            self.accept, tail, edge * S + label, tables[edge, tail, label]
-        )
+        block = coarsest_partition(self.accept, tail, edge * S + label, tables[edge, tail, label])
         _, representative = np.unique(block, return_index=True)
         quotient = tables[:, representative]
         quotient = np.where(quotient >= 0, block[quotient], -1).astype(np.int32)
@@ -291,11 +290,15 @@ class Controller:
             return self
         if len(states) != len(self.states) or set(states) != set(self.states):
             raise ValueError(
-                f"The controllers speak of different states: {list(self.states)} and {list(states)}."
+                f"The controllers speak of different states, {list(self.states)} and {list(states)}."
             )
         columns = [self._number[label] for label in states]
         return Controller(
-            states, self.tables[:, :, columns], self.accept, epochs=self.epochs, horizon=self.horizon
+            states,
+            self.tables[:, :, columns],
+            self.accept,
+            epochs=self.epochs,
+            horizon=self.horizon,
         )
 
     # -------------------------------------------------------------- showing
@@ -327,9 +330,7 @@ def coarsest_partition(keys, tails, labels, heads):
     def contiguous(values):
         return np.ascontiguousarray(values, dtype=np.int64)
 
-    return automata.refine(
-        numbered(keys), contiguous(tails), numbered(labels), contiguous(heads)
-    )
+    return automata.refine(numbered(keys), contiguous(tails), numbered(labels), contiguous(heads))
 
 
 def _is_key(x, table):
@@ -362,7 +363,9 @@ def _product(controllers, every, limit):
         return None
     accepts = [np.append(c.accept, False)[rows[:, k]] for k, c in enumerate(controllers)]
     accept = np.logical_and.reduce(accepts) if every else np.logical_or.reduce(accepts)
-    return Controller(controllers[0].states, table, accept, epochs=epochs, horizon=horizon).minimal()
+    return Controller(
+        controllers[0].states, table, accept, epochs=epochs, horizon=horizon
+    ).minimal()
 
 
 def _combine(controllers, every, names, max_nodes):
