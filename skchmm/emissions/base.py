@@ -142,19 +142,6 @@ def read_numeric(X, emission):
         ) from error
 
 
-def read_counts(X, emission):
-    """Like `read_numeric`, for nonnegative whole numbers."""
-    counts = read_numeric(X, emission)
-    bad = (counts < 0) | (counts != np.rint(counts)) & ~np.isnan(counts)
-    if bad.any():
-        row, column = np.argwhere(bad)[0]
-        raise ValueError(
-            f"{emission} emissions need counts (0, 1, 2, ...), but row {row}, column {column} "
-            f"of X is {counts[row, column]:g}."
-        )
-    return counts
-
-
 def sum_by(index, values, n_groups):
     """Sum the rows of ``values`` (n, k) with the same index into an (n_groups, k) array."""
     sums = np.empty((n_groups, values.shape[1]))

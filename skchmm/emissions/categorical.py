@@ -3,22 +3,11 @@
 import numpy as np
 from sklearn.utils import check_random_state
 
-from .base import NEGLIGIBLE, Emission, Frames, draw_symbols, normalise_rows, sum_by
+from .base import Emission, Frames, draw_symbols, normalise_rows, sum_by
+from .contexts import compress, estimate, number_cells
 from .vocabulary import Vocabulary, columns_of
 
 _MAX_CELLS = 20_000_000
-
-
-class _Cells:
-    """Encoded rows: row t holds, in column j, cell ``cells[index[t], j]`` of that column's table.
-
-    A cell is a (context, symbol) pair, numbered context-major; the cell after the last one stands
-    for a missing symbol.
-    """
-
-    def __init__(self, cells, index):
-        self.cells = cells
-        self.index = index
 
 
 class Categorical(Emission):
@@ -76,8 +65,13 @@ class Categorical(Emission):
         else:
             emission.probabilities_ = np.array(probabilities, dtype=float)
         emission.n_features_in_ = len(probabilities) if several else 1
-        emission._vocabularies()
+        emission._vocabularies()  # raises where the symbols do not fit
         return emission
+
+    @property
+    def symbols_(self):
+        found = [vocabulary.symbols for vocabulary in self._vocabularies()]
+        return found[0] if len(found) == 1 else found
 
     def encode(self, X, offsets=None, *, reset):
         if self.unseen not in ("error", "ignore"):
@@ -93,8 +87,8 @@ class Categorical(Emission):
         for j, (column, vocabulary) in enumerate(zip(columns, vocabularies)):
             where = f", column {j}" if len(columns) > 1 else ""
             codes = vocabulary.codes(column, unseen=self.unseen, where=where)
-            cells[:, j] = _cells(codes, offsets, len(vocabulary), self.order)
-        return _compress(cells, [self._n_cells(len(v)) + 1 for v in vocabularies])
+            cells[:, j] = number_cells(codes, offsets, len(vocabulary), self.order)
+        return compress(cells, [self._n_cells(len(v)) + 1 for v in vocabularies])
 
     def initialise(self, E, offsets, n_states, *, init, random_state=None):
         self._check_init(init, ["random"])
@@ -136,7 +130,7 @@ class Categorical(Emission):
             counts = statistics[f"counts_{j}"].reshape(
                 (-1, *[n_symbols + 1] * self.order, n_symbols)
             )
-            tables.append(_estimate(counts, smoothing + np.asarray(self.prior) - 1.0, old[j]))
+            tables.append(estimate(counts, smoothing + np.asarray(self.prior) - 1.0, old[j]))
         self._set_tables(tables)
 
     def n_parameters(self):
@@ -187,8 +181,7 @@ class Categorical(Emission):
                     f"{self._n_cells(len(vocabulary)):.2g} probabilities a state; use a lower "
                     "order or fewer symbols."
                 )
-        self._vocabularies_ = found
-        self.symbols_ = found[0].symbols if len(found) == 1 else [v.symbols for v in found]
+        self._learned = found
 
     def _given_symbols(self, n_columns):
         symbols = self.symbols
@@ -204,25 +197,21 @@ class Categorical(Emission):
         return symbols
 
     def _vocabularies(self):
-        if not hasattr(self, "_vocabularies_"):
-            # probabilities were set by hand: the symbols are those given, or 0, 1, 2, ...
-            tables = self.probabilities_
-            tables = tables if isinstance(tables, list) else [tables]
-            symbols = (
-                [np.shape(table)[-1] for table in tables]
-                if self.symbols is None
-                else self._given_symbols(len(tables))
-            )
-            for table, given in zip(tables, map(Vocabulary, symbols)):
-                if np.shape(table)[-1] != len(given):
-                    raise ValueError(
-                        f"probabilities_ has {np.shape(table)[-1]} columns, but there are "
-                        f"{len(given)} symbols."
-                    )
-            self._vocabularies_ = [Vocabulary(given) for given in symbols]
-            found = [v.symbols for v in self._vocabularies_]
-            self.symbols_ = found[0] if len(found) == 1 else found
-        return self._vocabularies_
+        if hasattr(self, "_learned"):
+            return self._learned
+        # probabilities were set by hand: the symbols are those given, or 0, 1, 2, ...
+        tables = (
+            self.probabilities_ if isinstance(self.probabilities_, list) else [self.probabilities_]
+        )
+        sizes = [np.shape(table)[-1] for table in tables]
+        given = sizes if self.symbols is None else self._given_symbols(len(tables))
+        vocabularies = [Vocabulary(symbols) for symbols in given]
+        for size, vocabulary in zip(sizes, vocabularies):
+            if size != len(vocabulary):
+                raise ValueError(
+                    f"probabilities_ has {size} columns, but there are {len(vocabulary)} symbols."
+                )
+        return vocabularies
 
     def _tables(self):
         """The probabilities as one (n_states, n_contexts, n_symbols) array a column."""
@@ -240,68 +229,3 @@ class Categorical(Emission):
             for table in tables
         ]
         self.probabilities_ = shaped[0] if len(shaped) == 1 else shaped
-
-
-def _cells(codes, offsets, n_symbols, order):
-    """Number of the (context, symbol) pair of each step; missing symbols get the last number."""
-    context = np.zeros(len(codes), dtype=np.int64)
-    if order:
-        offsets = np.array([0, len(codes)]) if offsets is None else np.asarray(offsets)
-        position = np.arange(len(codes)) - np.repeat(offsets[:-1], np.diff(offsets))
-        known = np.ones(len(codes), dtype=bool)
-        for back in range(1, order + 1):
-            before = np.full(len(codes), -1, dtype=np.int64)
-            before[back:] = codes[:-back]
-            known &= (position >= back) & (before >= 0)
-            context += (n_symbols + 1) ** (back - 1) * np.where(known, before, n_symbols)
-    missing = (n_symbols + 1) ** order * n_symbols
-    return np.where(codes >= 0, context * n_symbols + codes, missing)
-
-
-def _compress(cells, sizes):
-    """Share the work of equal rows, where there are enough of them to pay."""
-    n, n_columns = cells.shape
-    if n_columns == 1 and sizes[0] <= max(n, 4096):
-        return _Cells(None, cells[:, 0].astype(np.int32))
-    if np.prod([float(size) for size in sizes]) < 2**62:
-        radix = np.cumprod([1, *sizes[:-1]])
-        _, first, index = np.unique(cells @ radix, return_index=True, return_inverse=True)
-        distinct = cells[first]
-    else:
-        distinct, index = np.unique(cells, axis=0, return_inverse=True)
-    if len(distinct) > n // 2:
-        return _Cells(cells, None)
-    return _Cells(distinct, index.reshape(-1).astype(np.int32))
-
-
-def _estimate(counts, pseudocount, old):
-    """Distributions from counts of shape (n_states, [context, ...] symbol).
-
-    A context that a state never had takes the distribution of the next shorter one: the counts
-    summed over its oldest symbol. The pseudocount alone decides for complete contexts without
-    counts; a state without any counts keeps its old distributions.
-    """
-    n_states, order, n_symbols = len(counts), counts.ndim - 2, counts.shape[-1]
-    pseudocount = np.broadcast_to(pseudocount, (n_states, n_symbols))
-
-    def smoothed(total):
-        added = pseudocount.reshape((n_states, *[1] * (total.ndim - 2), n_symbols))
-        return np.maximum(total + added, 0.0)
-
-    total = counts.sum(axis=tuple(range(1, order + 1)))
-    weights = smoothed(total)
-    empty = weights.sum(axis=-1) <= NEGLIGIBLE
-    weights[empty] = total.sum(axis=0)
-    estimate = normalise_rows(weights)
-    for known in range(1, order + 1):
-        total = counts.sum(axis=tuple(range(1, order - known + 1)))
-        weights = smoothed(total)
-        use = total.sum(axis=-1, keepdims=True) > NEGLIGIBLE
-        if known == order:
-            complete = np.indices(counts.shape[1:-1]).max(axis=0) < n_symbols
-            use |= complete[..., None]
-        use &= weights.sum(axis=-1, keepdims=True) > NEGLIGIBLE
-        estimate = np.where(use, normalise_rows(weights), estimate[:, None])
-    if old is not None and old.size == estimate.size:
-        estimate[empty] = old.reshape(estimate.shape)[empty]
-    return estimate

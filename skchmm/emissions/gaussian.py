@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.utils import check_random_state
 
-from . import normal
+from . import normal, starts
 from .base import NEGLIGIBLE, Emission, Frames, one_hot, read_numeric
 
 _MAX_SUPERVISED_STEPS = 200
@@ -25,7 +25,7 @@ class NumericEmission(Emission):
         rows = normal.Rows(X)
         if reset:
             # sums of squares are taken about this point, so that a large offset costs no digits
-            self._shift, self._variances = normal.column_moments(rows)
+            self._shift, self._variances = starts.column_moments(rows)
         return rows
 
     def _floor(self):
@@ -42,15 +42,15 @@ class NumericEmission(Emission):
         extra = (
             self._floor() if self.min_covar is None else np.full(rows.X.shape[1], self.min_covar)
         )
-        covariance = normal.pooled_covariance(rows) + np.diag(extra)
+        covariance = starts.pooled_covariance(rows) + np.diag(extra)
         if self.covariance_type == "spherical" and self._as_hmmlearn:
             np.fill_diagonal(covariance, covariance.mean())
-        if len(normal.filled_rows(rows)) < 2:
+        if len(starts.filled_rows(rows)) < 2:
             covariance = np.eye(len(covariance))
         return covariance
 
     def _max_kmeans_rows(self):
-        return None if self._as_hmmlearn else normal.MAX_KMEANS_ROWS
+        return None if self._as_hmmlearn else starts.MAX_KMEANS_ROWS
 
     def _reference(self):
         if hasattr(self, "_shift"):
@@ -135,14 +135,14 @@ class Gaussian(NumericEmission):
 
     def initialise(self, E, offsets, n_states, *, init, random_state=None):
         self._check_init(init, ["kmeans", "random"])
-        self.means_ = normal.start_centres(
-            normal.filled_rows(E),
+        self.means_ = starts.start_centres(
+            starts.filled_rows(E),
             n_states,
             init=init,
             random_state=random_state,
             max_rows=self._max_kmeans_rows(),
         )
-        self.covars_ = normal.spread_covariance(
+        self.covars_ = starts.spread_covariance(
             self._start_covariance(E), self.covariance_type, n_states
         )
 
@@ -164,7 +164,7 @@ class Gaussian(NumericEmission):
         shift = self._reference()
         weight, first = statistics["weight"], statistics["first"]
         prior = self.means_prior - shift
-        old = self.means_ - shift if hasattr(self, "means_") else _pooled_mean(weight, first)
+        old = self.means_ - shift if hasattr(self, "means_") else _pooled_mean(statistics)
         seen = weight + self.means_weight > NEGLIGIBLE
         total = np.where(seen, weight + self.means_weight, 1.0)
         means = np.where(seen, (self.means_weight * prior + first) / total, old)
@@ -175,31 +175,34 @@ class Gaussian(NumericEmission):
         weight = statistics["weight"]
         outer = self.covariance_type in ("full", "tied")
         scatter = normal.scatter_about(statistics, means, outer=outer)
+        precision = np.broadcast_to(self.means_weight, weight.shape)
         if outer:
-            scatter += self.means_weight * from_prior[:, :, None] * from_prior[:, None, :]
-            added = max(np.max(self.covars_weight) - means.shape[1], 0)
+            scatter += precision[:, :1, None] * from_prior[:, :, None] * from_prior[:, None, :]
+            added = np.maximum(np.asarray(self.covars_weight) - means.shape[1], 0)
             weight = weight[:, :1, None]
         else:
-            scatter += self.means_weight * from_prior**2
+            scatter += precision * from_prior**2
             added = np.maximum(np.asarray(self.covars_weight) - 1, 0)
-        pooled = _pooled_covars(scatter, weight, outer)
         if self.covariance_type == "tied":
             scatter, weight = scatter.sum(axis=0, keepdims=True), weight.sum(axis=0, keepdims=True)
         numerator, total = self.covars_prior + scatter, added + weight
         if self.covariance_type == "spherical":
             numerator = numerator.sum(axis=1)
             total = np.broadcast_to(total, scatter.shape).sum(axis=1)
-            weight, pooled = weight.sum(axis=1), pooled.mean()
+            weight = weight.sum(axis=1)
         if not outer and np.any(self.covars_prior):
             total = np.maximum(total, 1e-5)  # a state that dies out must not get infinite variance
         seen = weight > NEGLIGIBLE
-        covars = np.where(seen, numerator / np.where(seen, total, 1.0), self._old_covars(pooled))
+        covars = np.where(
+            seen, numerator / np.where(seen, total, 1.0), self._old_covars(statistics)
+        )
         covars = normal.floor_covars(covars, self._floor())
         return covars[0] if self.covariance_type == "tied" else covars
 
-    def _old_covars(self, pooled):
+    def _old_covars(self, statistics):
         if not hasattr(self, "covars_"):
-            return pooled
+            pooled = _pooled_covars(statistics, self.covariance_type in ("full", "tied"))
+            return pooled.mean() if self.covariance_type == "spherical" else pooled
         return self.covars_[None] if self.covariance_type == "tied" else self.covars_
 
     def fit_supervised(
@@ -240,8 +243,8 @@ class Gaussian(NumericEmission):
         return covars
 
     def _start_from_pooled(self, E, n_states):
-        self.means_ = np.repeat(normal.column_moments(E)[0][None], n_states, axis=0)
-        self.covars_ = normal.spread_covariance(
+        self.means_ = np.repeat(starts.column_moments(E)[0][None], n_states, axis=0)
+        self.covars_ = starts.spread_covariance(
             self._start_covariance(E), self.covariance_type, n_states
         )
 
@@ -254,14 +257,15 @@ def full_covars(covars, d):
     return np.eye(d) * np.broadcast_to(variances, (len(covars), d))[:, :, None]
 
 
-def _pooled_mean(weight, first):
-    total = weight.sum(axis=0)
-    return first.sum(axis=0) / np.where(total > NEGLIGIBLE, total, 1.0)
+def _pooled_mean(statistics):
+    total = statistics["weight"].sum(axis=0)
+    return statistics["first"].sum(axis=0) / np.where(total > NEGLIGIBLE, total, 1.0)
 
 
-def _pooled_covars(scatter, weight, outer):
-    """Covariance of all states together, about their own means; the identity without any data."""
-    total = weight.sum(axis=0)
-    pooled = scatter.sum(axis=0) / np.where(total > NEGLIGIBLE, total, 1.0)
-    unit = np.eye(scatter.shape[-1]) if outer else np.ones(scatter.shape[-1])
-    return np.where(total > NEGLIGIBLE, pooled, unit)
+def _pooled_covars(statistics, outer):
+    """Covariance of the rows of all states together; the identity without any."""
+    together = {name: values.sum(axis=0) for name, values in statistics.items()}
+    scatter = normal.scatter_about(together, _pooled_mean(statistics), outer=outer)
+    total = together["weight"][:1, None] if outer else together["weight"]
+    unit = np.eye(len(scatter)) if outer else np.ones(len(scatter))
+    return np.where(total > NEGLIGIBLE, scatter / np.where(total > NEGLIGIBLE, total, 1.0), unit)

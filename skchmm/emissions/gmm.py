@@ -1,10 +1,9 @@
 """Gaussian mixture emission."""
 
 import numpy as np
-from scipy.special import logsumexp
 from sklearn.utils import check_random_state
 
-from . import normal
+from . import normal, starts
 from .base import NEGLIGIBLE, Frames, one_hot
 from .gaussian import NumericEmission, full_covars
 
@@ -86,8 +85,8 @@ class GMM(NumericEmission):
 
     def initialise(self, E, offsets, n_states, *, init, random_state=None):
         self._check_init(init, ["kmeans", "random"])
-        X = normal.filled_rows(E)
-        labels = normal.start_labels(
+        X = starts.filled_rows(E)
+        labels = starts.start_labels(
             X, n_states, init=init, random_state=random_state, max_rows=self._max_kmeans_rows()
         )
         self._start(E, X, labels, n_states, init, random_state)
@@ -99,7 +98,7 @@ class GMM(NumericEmission):
         for state in range(n_states):
             rows = X[labels == state]
             means.append(
-                normal.start_centres(
+                starts.start_centres(
                     rows if len(rows) else X,
                     self.n_components,
                     init=init,
@@ -109,7 +108,7 @@ class GMM(NumericEmission):
             )
         self.means_ = np.stack(means)
         self.weights_ = np.full((n_states, self.n_components), 1.0 / self.n_components)
-        covars = normal.spread_covariance(covariance, self.covariance_type, self.n_components)
+        covars = starts.spread_covariance(covariance, self.covariance_type, self.n_components)
         self.covars_ = np.repeat(covars[None], n_states, axis=0)
 
     def log_likelihood(self, E):
@@ -117,7 +116,7 @@ class GMM(NumericEmission):
         log_p = np.empty((len(E.X), n_states))
         for block, rows in self._row_blocks(E):
             joint = self._log_joint(rows).reshape(-1, n_states, n_components)
-            log_p[block] = logsumexp(joint, axis=2)
+            log_p[block] = _log_sum(*_scaled(joint))
         return Frames(log_p)
 
     def accumulate(self, E, posteriors, offsets=None):
@@ -127,7 +126,7 @@ class GMM(NumericEmission):
         total = None
         for block, rows in self._row_blocks(E):
             joint = self._log_joint(rows).reshape(-1, n_states, n_components)
-            weights = _softmax(joint) * posteriors[block, :, None]
+            weights = _shares(_scaled(joint)[1]) * posteriors[block, :, None]
             weights = weights.reshape(len(rows.X), -1)
             some = normal.moments(
                 rows, weights, self._reference(), outer=outer, means=means, covars=covars
@@ -206,7 +205,7 @@ class GMM(NumericEmission):
         labels = np.asarray(y_index)
         if E.observed is not None:
             labels = labels[E.observed.any(axis=1)]
-        X = normal.filled_rows(E)
+        X = starts.filled_rows(E)
         self._start(E, X, labels, n_states, "kmeans", random_state)
         self._fit_labelled(E, one_hot(y_index, n_states, weights))
         return self
@@ -256,9 +255,31 @@ class GMM(NumericEmission):
         return ((slice(i, i + _BLOCK), normal.Rows(E.X[i : i + _BLOCK])) for i in starts)
 
 
-def _softmax(log_joint):
-    """Share of each component, over the last axis; equal shares where all are impossible."""
-    peak = log_joint.max(axis=-1, keepdims=True)
-    shares = np.exp(log_joint - np.where(np.isfinite(peak), peak, 0.0))
-    total = shares.sum(axis=-1, keepdims=True)
-    return np.where(total > 0, shares / np.where(total > 0, total, 1.0), 1.0 / shares.shape[-1])
+def _scaled(log_joint):
+    """Peak over the components (last axis), and the components relative to it."""
+    # component by component: numpy reduces a short last axis slowly
+    peak = log_joint[:, :, 0].copy()
+    for m in range(1, log_joint.shape[2]):
+        np.maximum(peak, log_joint[:, :, m], out=peak)
+    peak[~np.isfinite(peak)] = 0.0
+    return peak, np.exp(log_joint - peak[:, :, None])
+
+
+def _total(relative):
+    total = relative[:, :, 0].copy()
+    for m in range(1, relative.shape[2]):
+        total += relative[:, :, m]
+    return total
+
+
+def _log_sum(peak, relative):
+    with np.errstate(divide="ignore"):
+        return peak + np.log(_total(relative))
+
+
+def _shares(relative):
+    """Share of each component; equal shares where all are impossible."""
+    total = _total(relative)
+    relative[total == 0] = 1.0
+    total[total == 0] = relative.shape[2]
+    return relative / total[:, :, None]

@@ -4,8 +4,9 @@ import numpy as np
 from scipy.special import gammaln
 from sklearn.utils import check_random_state
 
-from . import normal
-from .base import NEGLIGIBLE, Emission, Frames, normalise_rows, read_counts
+from . import starts
+from .base import NEGLIGIBLE, Emission, Frames, normalise_rows
+from .counts import read_counts
 
 
 class Multinomial(Emission):
@@ -61,9 +62,9 @@ class Multinomial(Emission):
         self.probabilities_ = probabilities
 
     def encode(self, X, offsets=None, *, reset):
-        counts = read_counts(X, "Multinomial")
+        rows = read_counts(X, "Multinomial")
+        counts = rows.X
         self._check_columns(counts.shape[1], reset=reset)
-        rows = normal.Rows(counts)
         if rows.partly_missing:
             partly = np.isnan(counts).any(axis=1) & ~np.isnan(counts).all(axis=1)
             raise ValueError(
@@ -89,8 +90,8 @@ class Multinomial(Emission):
     def initialise(self, E, offsets, n_states, *, init, random_state=None):
         self._check_init(init, ["random", "kmeans"])
         if init == "kmeans":
-            shares = normalise_rows(normal.filled_rows(E))
-            centres = normal.start_centres(shares, n_states, init=init, random_state=random_state)
+            shares = normalise_rows(starts.filled_rows(E))
+            centres = starts.start_centres(shares, n_states, init=init, random_state=random_state)
             # no count may be impossible at the start
             self.probabilities_ = normalise_rows(np.maximum(centres, 0) + 0.1 / centres.shape[1])
         else:
@@ -98,18 +99,16 @@ class Multinomial(Emission):
             self.probabilities_ = normalise_rows(rng.rand(n_states, E.X.shape[1]))
 
     def log_likelihood(self, E):
-        counts = E.X if E.observed is None else np.where(E.observed, E.X, 0.0)
         probabilities = np.asarray(self.probabilities_, dtype=float)
         zero = probabilities <= 0
-        log_p = counts @ np.log(np.where(zero, 1.0, probabilities)).T
-        log_p += (gammaln(counts.sum(axis=1) + 1.0) - gammaln(counts + 1.0).sum(axis=1))[:, None]
+        log_p = E.counts @ np.log(np.where(zero, 1.0, probabilities)).T
+        log_p += (gammaln(E.counts.sum(axis=1) + 1.0) - E.log_factorials)[:, None]
         if zero.any():
-            log_p[counts @ zero.T > 0] = -np.inf
+            log_p[E.counts @ zero.T > 0] = -np.inf
         return Frames(log_p)
 
     def accumulate(self, E, posteriors, offsets=None):
-        counts = E.X if E.observed is None else np.where(E.observed, E.X, 0.0)
-        return {"counts": posteriors.T @ counts}
+        return {"counts": posteriors.T @ E.counts}
 
     def maximise(self, statistics, *, smoothing=0.0):
         counts = statistics["counts"]

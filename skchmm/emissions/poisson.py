@@ -1,11 +1,11 @@
 """Counts with a Poisson distribution."""
 
 import numpy as np
-from scipy.special import gammaln
 from sklearn.utils import check_random_state
 
-from . import normal
-from .base import NEGLIGIBLE, Emission, Frames, read_counts
+from . import starts
+from .base import NEGLIGIBLE, Emission, Frames
+from .counts import read_counts
 
 # A rate of zero would make one later event impossible.
 _MIN_RATE = 1e-10
@@ -57,17 +57,17 @@ class Poisson(Emission):
         self.rates_ = rates
 
     def encode(self, X, offsets=None, *, reset):
-        counts = read_counts(X, "Poisson")
-        self._check_columns(counts.shape[1], reset=reset)
-        return normal.Rows(counts)
+        rows = read_counts(X, "Poisson")
+        self._check_columns(rows.X.shape[1], reset=reset)
+        return rows
 
     def initialise(self, E, offsets, n_states, *, init, random_state=None):
         self._check_init(init, ["random", "kmeans"])
         n_columns = E.X.shape[1]
         if init == "kmeans":
             self.rates_ = np.maximum(
-                normal.start_centres(
-                    normal.filled_rows(E), n_states, init=init, random_state=random_state
+                starts.start_centres(
+                    starts.filled_rows(E), n_states, init=init, random_state=random_state
                 ),
                 _MIN_RATE,
             )
@@ -84,18 +84,17 @@ class Poisson(Emission):
 
     def log_likelihood(self, E):
         rates = np.maximum(np.asarray(self.rates_, dtype=float), np.finfo(float).tiny)
-        counts = E.X if E.observed is None else np.where(E.observed, E.X, 0.0)
-        log_p = counts @ np.log(rates).T
-        log_p -= gammaln(counts + 1.0).sum(axis=1)[:, None]
+        log_p = E.counts @ np.log(rates).T
+        log_p -= E.log_factorials[:, None]
         log_p -= rates.sum(axis=1) if E.observed is None else E.observed @ rates.T
         return Frames(log_p)
 
     def accumulate(self, E, posteriors, offsets=None):
         if E.observed is None:
             weight = np.repeat(posteriors.sum(axis=0)[:, None], E.X.shape[1], axis=1)
-            return {"weight": weight, "events": posteriors.T @ E.X}
-        counts = np.where(E.observed, E.X, 0.0)
-        return {"weight": posteriors.T @ E.observed, "events": posteriors.T @ counts}
+        else:
+            weight = posteriors.T @ E.observed
+        return {"weight": weight, "events": posteriors.T @ E.counts}
 
     def maximise(self, statistics, *, smoothing=0.0):
         weight, events = statistics["weight"], statistics["events"]

@@ -1,0 +1,37 @@
+"""Rows of counts, for the Poisson and multinomial emissions."""
+
+import numpy as np
+from scipy.special import gammaln
+
+from .base import read_numeric
+from .normal import Rows
+
+
+class CountRows(Rows):
+    """Rows of counts.
+
+    Attributes
+    ----------
+    counts : ndarray of shape (n, d)
+        The counts, 0 where they are missing.
+    log_factorials : ndarray of shape (n,)
+        Sum of log(count!) over a row: the part of the likelihood without parameters.
+    """
+
+    def __init__(self, X):
+        super().__init__(X)
+        self.counts = X if self.observed is None else np.where(self.observed, X, 0.0)
+        self.log_factorials = gammaln(self.counts + 1.0).sum(axis=1)
+
+
+def read_counts(X, emission):
+    """Like `read_numeric`, for nonnegative whole numbers, as `CountRows`."""
+    counts = read_numeric(X, emission)
+    bad = (counts < 0) | (counts != np.rint(counts)) & ~np.isnan(counts)
+    if bad.any():
+        row, column = np.argwhere(bad)[0]
+        raise ValueError(
+            f"{emission} emissions need counts (0, 1, 2, ...), but row {row}, column {column} "
+            f"of X is {counts[row, column]:g}."
+        )
+    return CountRows(counts)
