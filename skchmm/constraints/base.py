@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator
 
 from ..controller import Controller
 from ..exceptions import ControllerTooLargeError
-from .labels import as_labels, check_states, listing, plain, unknown_labels
+from .labels import as_labels, check_states, listing, plain, unique, unknown_labels
 from .tables import accepts_nothing
 
 registry = {}  # every concrete constraint by the name that `from_spec` knows it by
@@ -62,11 +62,8 @@ class Constraint(BaseEstimator):
 
     def labels(self):
         """The labels that the constraint names, each once, in order."""
-        named = {}
-        for name in self._label_parameters:
-            value = getattr(self, name)
-            named.update(dict.fromkeys([] if value is None else as_labels(value)))
-        return list(named)
+        values = [getattr(self, name) for name in self._label_parameters]
+        return unique([x for value in values if value is not None for x in as_labels(value)])
 
     # Validation, for `_build`.
 

@@ -5,7 +5,7 @@ from itertools import chain, combinations, islice
 from ..controller import Controller, intersection
 from ..exceptions import ControllerTooLargeError
 from .base import is_constraint, short
-from .labels import as_path, check_states, listing
+from .labels import as_path, check_states, listing, unique
 from .logic import And, build, labels_of
 from .tables import accepts_nothing, trivial
 
@@ -136,8 +136,7 @@ def satisfies(path, constraints, states=None):
     if not path:
         raise ValueError("The path is empty; a path has at least one label")
     if states is None:
-        named = [label for part in parts for label in labels_of(part)]
-        states = list(dict.fromkeys(path + named))
+        states = unique(path + [label for part in parts for label in labels_of(part)])
     states = check_states(states)
     # One automaton after the other: a path needs no product, and a contradiction is simply False.
     controllers = [trivial(states)] + [build(part, states, 1_000_000) for part in parts]

@@ -1,7 +1,7 @@
 """Labels, and collections of labels, as users write them."""
 
 import difflib
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Hashable, Iterable, Mapping, Set
 
 import numpy as np
 
@@ -36,10 +36,15 @@ def as_labels(value):
     labels = [plain(label) for label in value]
     if isinstance(value, Set):
         return sorted(labels, key=sort_key)
+    return unique(labels)
+
+
+def unique(labels):
+    """The labels, each once, in order."""
     try:
         return list(dict.fromkeys(labels))
     except TypeError:  # not labels at all: printed as they are, and rejected by the validation
-        return labels
+        return list(labels)
 
 
 def as_path(path):
@@ -58,6 +63,9 @@ def check_states(states):
             f"states must be a list of all state labels, e.g. ['A', 'B']; got {states!r}"
         )
     labels = tuple(plain(label) for label in states)
+    wrong = [label for label in labels if not isinstance(label, Hashable)]
+    if wrong:
+        raise ValueError(f"Labels are strings or integers; got {listing(wrong)}")
     if not labels:
         raise ValueError("states is empty; at least one state label is needed")
     repeated = [label for label in dict.fromkeys(labels) if labels.count(label) > 1]

@@ -2,6 +2,7 @@
 
 from ..controller import Controller, intersection, union
 from .base import Constraint, is_constraint, short
+from .labels import unique
 
 
 def build(part, states, max_nodes):
@@ -73,7 +74,7 @@ class _Junction(Constraint):
         return combine(controllers, names=names, max_nodes=max_nodes)
 
     def labels(self):
-        return list(dict.fromkeys(label for part in self._parts() for label in labels_of(part)))
+        return unique([label for part in self._parts() for label in labels_of(part)])
 
     def get_params(self, deep=True):
         """Parameters by name; with `deep`, those of the parts too: ``0__k`` is k of the first."""

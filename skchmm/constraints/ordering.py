@@ -6,7 +6,7 @@ import numpy as np
 
 from ..controller import Controller
 from .base import Constraint, one_or_many
-from .labels import as_labels, is_collection, sort_key
+from .labels import as_labels, is_collection, sort_key, unique
 
 
 class Precedence(Constraint):
@@ -81,7 +81,7 @@ class ForbiddenEdges(Constraint):
 
     def labels(self):
         pairs = self._pairs() or []
-        return list(dict.fromkeys(x for pair in pairs for side in pair for x in side))
+        return unique([x for pair in pairs for side in pair for x in side])
 
     def _normal(self, name):
         pairs = self._pairs()
@@ -158,7 +158,7 @@ class StageMonotone(Constraint):
         return [as_labels(stage) for stage in self.stages]
 
     def labels(self):
-        return list(dict.fromkeys(label for stage in self._stages() or [] for label in stage))
+        return unique([label for stage in self._stages() or [] for label in stage])
 
     def _normal(self, name):
         if name == "stages" and self._stages() is not None:

@@ -165,6 +165,7 @@ def test_max_nodes_is_an_option():
         (3, "states must be a list of all state labels"),
         ({"A", "B"}, "states must be a list of all state labels"),
         (["A", "B", "A"], "repeated: 'A'"),
+        (["A", ["B"]], r"Labels are strings or integers; got \['B'\]"),
     ],
 )
 def test_wrong_states(states, problem):
@@ -172,6 +173,23 @@ def test_wrong_states(states, problem):
         C.NoDwell("A").controller(states)
     with pytest.raises(ValueError, match=problem):
         compile(None, states)
+
+
+@pytest.mark.parametrize(
+    "constraint",
+    [
+        C.NoDwell([["A"]]),
+        C.ForbiddenEdges([("A", [["B"]])]),
+        C.StageMonotone(["A", [["B"]]]),
+        ~C.NoDwell([["A"]]) & C.Transitions(1),
+    ],
+    ids=repr,
+)
+def test_what_cannot_be_a_label(constraint):
+    with pytest.raises(ValueError, match="Labels are strings or integers"):
+        satisfies(["A", "B"], constraint)
+    with pytest.raises(ValueError, match="unknown state \\["):
+        compile(constraint, ["A", "B"])
 
 
 def test_wrong_paths():
