@@ -9,6 +9,7 @@ first of several equally good nodes has the lowest state.
 import numpy as np
 
 from ._kernels import automata
+from ._kernels.layout import Layout
 from .controller import Controller, coarsest_partition
 from .exceptions import ControllerTooLargeError
 
@@ -55,6 +56,9 @@ class AugmentedGraph:
         tables, live = self._trim(tables, accept)
         block = self._merge(tables, live, states, accept)
         self._lay_out(tables, live, block, states, accept)
+        self.layout = Layout(
+            self.node_states, self.start_nodes, self.accept, self.epochs, self.indptr, self.sources
+        )
 
     @classmethod
     def unconstrained(cls, states, start_support, support):
@@ -68,10 +72,6 @@ class AugmentedGraph:
         return np.array_equal(self.start_support, start_support) and np.array_equal(
             self.support, support
         )
-
-    def log_weights(self, log_transmat):
-        """The log weight of every edge."""
-        return log_transmat.ravel()[self.base_edges]
 
     def _reach(self, max_nodes):
         """Reachable pairs (q * S + state, in the order found) and tables between them."""

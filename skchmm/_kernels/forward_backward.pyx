@@ -30,7 +30,7 @@ cdef struct Model:
     const double *table          # exp(log_table - its row's maximum)
     const double *row_max
     const uint8_t *row_lossy     # whether that exp lost something finite
-    const int64_t *rows
+    const int32_t *rows
 
 
 cdef struct Check:
@@ -290,7 +290,7 @@ def forward_backward(Layout layout,                   # IN
                      const double[:, ::1] table,      # IN, with row_max, row_lossy: scale_rows
                      const double[::1] row_max,       # IN
                      const uint8_t[::1] row_lossy,    # IN
-                     const int64_t[::1] rows,         # IN or None: row t of table is step t
+                     const int32_t[::1] rows,         # IN or None: row t of table is step t
                      const int64_t[::1] offsets,      # IN
                      const double[::1] seq_weights,   # IN or None, for the counts
                      int64_t begin, int64_t end,      # IN, the sequences

@@ -27,7 +27,7 @@ cdef inline int64_t epoch_of(const Graph *g, int64_t t, int64_t e) noexcept nogi
     return e
 
 
-cdef inline int64_t frame(const int64_t *rows, int64_t step) noexcept nogil:
+cdef inline int64_t frame(const int32_t *rows, int64_t step) noexcept nogil:
     """The row of the emission table that a step of the data reads."""
     return step if rows == NULL else rows[step]
 

@@ -16,7 +16,7 @@ cdef struct Model:
     const double *log_weights
     const double *log_start
     const double *log_table
-    const int64_t *rows
+    const int32_t *rows
 
 
 cdef struct Work:
@@ -192,7 +192,7 @@ def forward_backward_log(Layout layout,                   # IN
                          const double[::1] log_weights,   # IN, one an edge
                          const double[::1] log_start,     # IN
                          const double[:, ::1] log_table,  # IN
-                         const int64_t[::1] rows,         # IN or None: row t is step t
+                         const int32_t[::1] rows,         # IN or None: row t is step t
                          const int64_t[::1] offsets,      # IN
                          const double[::1] seq_weights,   # IN or None, for the counts
                          const int64_t[::1] chosen,       # IN, the sequences

@@ -19,7 +19,7 @@ cdef struct Scores:
     const double *log_weights
     const double *log_start
     const double *log_table
-    const int64_t *rows
+    const int32_t *rows
 
 
 cdef inline void first_step(const Graph *g, const Scores *s, int64_t step,
@@ -108,7 +108,7 @@ def viterbi(Layout layout,                     # IN
             const double[::1] log_weights,     # IN, one an edge
             const double[::1] log_start,       # IN
             const double[:, ::1] log_table,    # IN
-            const int64_t[::1] rows,           # IN or None: row t of log_table is step t
+            const int32_t[::1] rows,           # IN or None: row t of log_table is step t
             const int64_t[::1] offsets,        # IN
             int64_t begin, int64_t end,        # IN, the sequences to decode
             int64_t budget,                    # IN, bytes for the table of values

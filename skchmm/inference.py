@@ -1,0 +1,143 @@
+"""Exact inference on an augmented graph: kernels, and threads over sequences."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+from joblib import effective_n_jobs
+
+from ._kernels.forward_backward import forward_backward, scale_rows
+from ._kernels.log_space import forward_backward_log
+from ._kernels.viterbi import viterbi
+
+# Beyond this a table over all steps is replaced by one over blocks of about sqrt(T) steps.
+TABLE_BYTES = 1 << 27
+
+
+class Smoothed(NamedTuple):
+    """What forward-backward gives."""
+
+    log_z: np.ndarray  # (n_sequences,) log P(Y, Acc)
+    posteriors: np.ndarray  # (n_steps, S) P(x_t | Y, Acc)
+    transitions: np.ndarray | None  # (S, S) expected counts, weighted by sequence
+
+
+class Chain:
+    """A Markov chain on the nodes of an augmented graph, ready for the kernels.
+
+    Parameters
+    ----------
+    graph : AugmentedGraph
+    startprob : float64 (S,)
+    transmat : float64 (S, S)
+        Never renormalised: what the graph leaves out is the constraint.
+    """
+
+    def __init__(self, graph, startprob, transmat):
+        self.graph = graph
+        self.start = np.array(startprob, dtype=np.float64)
+        self.transmat = np.array(transmat, dtype=np.float64)
+        self.weights = self.transmat.ravel()[graph.base_edges]
+        with np.errstate(divide="ignore"):
+            self.log_start = np.log(self.start)
+            self.log_weights = np.log(self.weights)
+
+    def has(self, startprob, transmat):
+        """Whether these are the chain's parameters."""
+        return np.array_equal(self.start, startprob) and np.array_equal(self.transmat, transmat)
+
+    def decode(self, frames, offsets, *, n_jobs=None):
+        """Best paths: (state indices int32 (n_steps,), log P(path, Y) (n_sequences,))."""
+        self.graph.controller.check_length(longest(offsets))
+        return _decode(self.graph, self.log_weights, self.log_start, frames, offsets, n_jobs)
+
+    def smooth(self, frames, offsets, *, seq_weights=None, counts=False, n_jobs=None):
+        """Likelihoods, marginals and, on request, expected transition counts."""
+        graph = self.graph
+        graph.controller.check_length(longest(offsets))
+        log_z, posteriors, edges = self._forward_backward(
+            frames, offsets, seq_weights, n_jobs, True, counts
+        )
+        transitions = None
+        if counts:
+            S = graph.n_states
+            transitions = np.bincount(graph.base_edges, weights=edges, minlength=S * S)
+            transitions = transitions.reshape(S, S)
+        return Smoothed(log_z, posteriors, transitions)
+
+    def log_likelihood(self, frames, offsets, *, n_jobs=None):
+        """log P(Y, Acc) of each sequence."""
+        self.graph.controller.check_length(longest(offsets))
+        return self._forward_backward(frames, offsets, None, n_jobs, False, False)[0]
+
+    def _forward_backward(self, frames, offsets, seq_weights, n_jobs, marginals, counts):
+        layout, index = self.graph.layout, _index(frames)
+        n_sequences = len(offsets) - 1
+        scaled = scale_rows(frames.table)
+        log_z = np.empty(n_sequences)
+        redo = np.zeros(n_sequences, dtype=np.uint8)
+        posteriors = np.empty((frames.n_steps, self.graph.n_states)) if marginals else None
+
+        def run(begin, end):
+            edges = np.zeros(len(self.weights)) if counts else None
+            forward_backward(
+                layout, self.weights, self.start, *scaled, index, offsets, seq_weights,
+                begin, end, TABLE_BYTES, log_z, redo, posteriors, edges,
+            )  # fmt: skip
+            return edges
+
+        parts = _spread(run, offsets, n_jobs)
+        edges = sum(parts) if counts else None
+        again = np.flatnonzero(redo)
+        if len(again):
+            forward_backward_log(
+                layout, self.log_weights, self.log_start, frames.table, index, offsets,
+                seq_weights, again, TABLE_BYTES, log_z, posteriors, edges,
+            )  # fmt: skip
+        if marginals:
+            for s in np.flatnonzero(np.isneginf(log_z)):
+                posteriors[offsets[s] : offsets[s + 1]] = np.nan
+        return log_z, posteriors, edges
+
+
+def best_feasible_path(graph, frames, offsets, *, n_jobs=None):
+    """The path in the graph with the largest sum of frame scores, all edges weighing nothing."""
+    weights = np.zeros(len(graph.base_edges))
+    return _decode(graph, weights, np.zeros(graph.n_states), frames, offsets, n_jobs)
+
+
+def longest(offsets):
+    return int(np.max(offsets[1:] - offsets[:-1]))
+
+
+def _decode(graph, log_weights, log_start, frames, offsets, n_jobs):
+    index = _index(frames)
+    path = np.empty(frames.n_steps, dtype=np.int32)
+    log_prob = np.empty(len(offsets) - 1)
+
+    def run(begin, end):
+        viterbi(
+            graph.layout, log_weights, log_start, frames.table, index, offsets,
+            begin, end, TABLE_BYTES, path, log_prob,
+        )  # fmt: skip
+
+    _spread(run, offsets, n_jobs)
+    return path, log_prob
+
+
+def _index(frames):
+    return None if frames.index is None else np.ascontiguousarray(frames.index, dtype=np.int32)
+
+
+def _spread(run, offsets, n_jobs):
+    """Run over ranges of sequences of about equal numbers of steps, one a thread."""
+    n_sequences = len(offsets) - 1
+    n_threads = 1 if n_jobs in (None, 1) else min(effective_n_jobs(n_jobs), n_sequences)
+    if n_threads == 1:
+        return [run(0, n_sequences)]
+    share = np.linspace(0, offsets[-1], n_threads + 1)
+    cuts = np.searchsorted(offsets, share)
+    cuts[0], cuts[-1] = 0, n_sequences
+    ranges = [(int(a), int(b)) for a, b in zip(cuts[:-1], cuts[1:]) if a < b]
+    with ThreadPoolExecutor(len(ranges)) as pool:
+        return list(pool.map(lambda part: run(*part), ranges))
