@@ -344,7 +344,7 @@ def _renumber(tables, order):
     """Keep the automaton states in `order`, numbered by their place in it."""
     place = np.full(tables.shape[1] + 1, -1, dtype=np.int32)
     place[order] = np.arange(len(order), dtype=np.int32)
-    return place[tables[:, order]]
+    return np.ascontiguousarray(place[tables[:, order]])
 
 
 def _on_common_epochs(controllers):
