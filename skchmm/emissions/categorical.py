@@ -127,9 +127,8 @@ class Categorical(Emission):
         sizes = map(len, self._vocabularies())
         tables = []
         for j, n_symbols in enumerate(sizes):
-            counts = statistics[f"counts_{j}"].reshape(
-                (-1, *[n_symbols + 1] * self.order, n_symbols)
-            )
+            counts = statistics[f"counts_{j}"]
+            counts = counts.reshape((len(counts), *[n_symbols + 1] * self.order, n_symbols))
             tables.append(estimate(counts, smoothing + np.asarray(self.prior) - 1.0, old[j]))
         self._set_tables(tables)
 

@@ -5,7 +5,6 @@ Covariances are compact: spherical (k,), diag (k, d), full (k, d, d).
 """
 
 import numpy as np
-from scipy import linalg
 
 LOG_2PI = np.log(2 * np.pi)
 COVARIANCE_TYPES = ("spherical", "diag", "full", "tied")
@@ -106,9 +105,9 @@ def _log_densities_diag(rows, means, variances):
 def _log_densities_full(X, means, covars):
     n, d = X.shape
     log_p = np.empty((n, len(means)))
-    factors = [cholesky(covar) for covar in covars]
-    whiten = [linalg.solve_triangular(factor, np.eye(d), lower=True) for factor in factors]
-    log_norm = [d * LOG_2PI + 2.0 * np.log(np.diagonal(factor)).sum() for factor in factors]
+    factors = cholesky(covars)
+    whiten = np.linalg.inv(factors)
+    log_norm = d * LOG_2PI + 2.0 * np.log(np.diagonal(factors, axis1=1, axis2=2)).sum(axis=1)
     for block in _blocks(n, d):
         X_block = np.ascontiguousarray(X[block].T)
         for k in range(len(means)):
@@ -119,12 +118,19 @@ def _log_densities_full(X, means, covars):
     return log_p
 
 
-def cholesky(covar):
-    """Lower Cholesky factor, with a small ridge where rounding made the matrix indefinite."""
+def cholesky(covars):
+    """Lower Cholesky factors of (k, d, d), with a small ridge on those that rounding spoilt."""
+    try:
+        return np.linalg.cholesky(covars)
+    except np.linalg.LinAlgError:
+        return np.stack([_cholesky_with_ridge(covar) for covar in covars])
+
+
+def _cholesky_with_ridge(covar):
     for ridge in (0.0, 1e-7):
         try:
-            return linalg.cholesky(covar + ridge * np.eye(len(covar)), lower=True)
-        except linalg.LinAlgError:
+            return np.linalg.cholesky(covar + ridge * np.eye(len(covar)))
+        except np.linalg.LinAlgError:
             continue
     raise ValueError("'covars' must be symmetric, positive-definite")
 
@@ -160,16 +166,20 @@ def _outer_moments(rows, weights, shift, means, covars):
     for columns, where in rows.patterns:
         X, w = _take(rows.X, where, columns), weights[where]
         total, sums, products = _complete_moments(X, w, shift[columns])
-        for i in range(k):
-            # every missing value is an affine function of the observed ones, plus noise: the
-            # moments of the filled-in rows follow from those of the observed columns
-            fill, constant, noise = _conditional(columns, d, shift, means, covars, i)
-            filled = fill @ sums[i]
-            cross = np.outer(filled, constant)
-            weight[i] += total[i]
-            first[i] += filled + total[i] * constant
-            second[i] += fill @ products[i] @ fill.T + cross + cross.T
-            second[i] += total[i] * (np.outer(constant, constant) + noise)
+        weight += total[:, None]
+        if len(columns) == d:
+            first += sums
+            second += products
+            continue
+        # every missing value is an affine function of the observed ones, plus noise: the moments of
+        # the filled-in rows follow from those of the observed columns
+        fill, constant, noise = _conditional(columns, means - shift, covars)
+        filled = np.einsum("kdo,ko->kd", fill, sums)
+        cross = filled[:, :, None] * constant[:, None, :]
+        square = constant[:, :, None] * constant[:, None, :] + noise
+        first += filled + total[:, None] * constant
+        second += fill @ products @ np.swapaxes(fill, 1, 2) + cross + np.swapaxes(cross, 1, 2)
+        second += total[:, None, None] * square
     return {"weight": weight, "first": first, "second": second}
 
 
@@ -184,18 +194,23 @@ def _complete_moments(X, weights, shift):
     return weights.sum(axis=0), sums, products
 
 
-def _conditional(columns, d, shift, means, covars, i):
-    """Matrix, constant and noise covariance that complete the observed columns of component i."""
-    fill, constant, noise = np.zeros((d, len(columns))), np.zeros(d), np.zeros((d, d))
-    fill[columns, np.arange(len(columns))] = 1.0
-    if len(columns) < d:
-        missing = np.setdiff1d(np.arange(d), columns)
-        mean, covar = means[i] - shift, covars[i]
-        across = covar[np.ix_(columns, missing)]
-        slope = linalg.cho_solve((cholesky(covar[np.ix_(columns, columns)]), True), across).T
-        fill[missing] = slope
-        constant[missing] = mean[missing] - slope @ mean[columns]
-        noise[np.ix_(missing, missing)] = covar[np.ix_(missing, missing)] - slope @ across
+def _conditional(columns, means, covars):
+    """Matrices, constants and noise that complete the observed columns, for every component.
+
+    A row x has expectation ``fill @ x[columns] + constant`` given its observed columns, with
+    covariance ``noise``.
+    """
+    k, d = means.shape
+    missing = np.setdiff1d(np.arange(d), columns)
+    across = covars[:, columns[:, None], missing]
+    whiten = np.linalg.inv(cholesky(covars[:, columns[:, None], columns]))
+    slope = np.swapaxes(np.swapaxes(whiten, 1, 2) @ (whiten @ across), 1, 2)
+    fill, constant, noise = np.zeros((k, d, len(columns))), np.zeros((k, d)), np.zeros((k, d, d))
+    fill[:, columns, np.arange(len(columns))] = 1.0
+    fill[:, missing] = slope
+    constant[:, missing] = means[:, missing] - np.einsum("kmo,ko->km", slope, means[:, columns])
+    residual = covars[:, missing[:, None], missing] - slope @ across
+    noise[:, missing[:, None], missing] = residual
     return fill, constant, noise
 
 

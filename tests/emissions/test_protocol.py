@@ -1,0 +1,261 @@
+"""What every emission promises, whatever its distribution."""
+
+import copy
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from skchmm.emissions import Categorical, Frames, Gaussian, Poisson, Precomputed
+
+from .cases import CASES, NAMES, parameters, responsibilities
+
+each_case = pytest.mark.parametrize(("emission", "data"), [c[1:] for c in CASES], ids=NAMES)
+OFFSETS = np.array([0, 1, 30, 31, 90, 120])
+
+
+def started(emission, data, n_states=3, seed=0):
+    rng = np.random.default_rng(seed)
+    emission = clone(emission)
+    X = data(rng)
+    E = emission.encode(X, OFFSETS, reset=True)
+    emission.initialise(E, OFFSETS, n_states, init=emission.default_init, random_state=seed)
+    return emission, E, X
+
+
+def split(emission, X):
+    """Encode the sequences one by one."""
+    return [
+        emission.encode(X[a:b], np.array([0, b - a]), reset=False)
+        for a, b in itertools.pairwise(OFFSETS)
+    ]
+
+
+@each_case
+@pytest.mark.parametrize("seed", range(3))
+def test_em_never_falls(emission, data, seed):
+    emission, E, _ = started(emission, data, seed=seed)
+    history = []
+    for _ in range(40):
+        posteriors, log_likelihood = responsibilities(emission, E, 3)
+        history.append(log_likelihood)
+        emission.maximise(emission.accumulate(E, posteriors, OFFSETS))
+    assert np.isfinite(history).all()
+    assert (np.diff(history) >= -1e-9 * np.abs(history[:-1])).all()
+    assert history[-1] > history[0]
+
+
+@each_case
+def test_statistics_add_up_over_sequences(emission, data):
+    emission, E, X = started(emission, data)
+    posteriors = np.random.default_rng(1).dirichlet(np.ones(3), size=len(X))
+    whole = emission.accumulate(E, posteriors, OFFSETS)
+    parts = [
+        emission.accumulate(part, posteriors[a:b])
+        for part, a, b in zip(split(emission, X), OFFSETS[:-1], OFFSETS[1:])
+    ]
+    for name, value in whole.items():
+        np.testing.assert_allclose(sum(part[name] for part in parts), value, atol=1e-9)
+
+
+@each_case
+def test_likelihood_of_sequences_does_not_depend_on_the_others(emission, data):
+    emission, E, X = started(emission, data)
+    whole = emission.log_likelihood(E).dense()
+    parts = [emission.log_likelihood(part).dense() for part in split(emission, X)]
+    np.testing.assert_allclose(np.vstack(parts), whole, rtol=1e-12, atol=1e-12)
+
+
+@each_case
+def test_missing_rows_say_nothing(emission, data):
+    emission, _, X = started(emission, data)
+    X = X.copy()
+    X[[3, 50]] = np.nan if X.dtype.kind == "f" else None
+    E = emission.encode(X, OFFSETS, reset=False)
+    log_p = emission.log_likelihood(E).dense()
+    assert (log_p[[3, 50]] == 0).all()
+    assert np.isfinite(log_p).all()
+    posteriors = np.zeros((len(X), 3))
+    posteriors[[3, 50]] = 1.0
+    for value in emission.accumulate(E, posteriors, OFFSETS).values():
+        assert not value.any()
+
+
+@each_case
+def test_all_observations_missing(emission, data):
+    X = data(np.random.default_rng(0))
+    X[:] = np.nan if X.dtype.kind == "f" else None
+    emission = clone(emission)
+    E = emission.encode(X, OFFSETS, reset=True)
+    assert (fitted_to_labels(emission, E).log_likelihood(E).dense() == 0).all()
+    emission.initialise(E, OFFSETS, 2, init=emission.default_init, random_state=0)
+    emission.maximise(emission.accumulate(E, np.full((len(X), 2), 0.5), OFFSETS))
+    assert (emission.log_likelihood(E).dense() == 0).all()
+
+
+def fitted_to_labels(emission, E, labels=None):
+    labels = np.arange(120) % 2 if labels is None else labels
+    return clone_with_state(emission).fit_supervised(E, labels, 2, offsets=OFFSETS, random_state=0)
+
+
+def clone_with_state(emission):
+    return copy.deepcopy(emission)
+
+
+@each_case
+def test_state_without_weight_keeps_its_parameters(emission, data):
+    emission, E, X = started(emission, data)
+    before = {key: value.copy() for key, value in parameters(emission).items()}
+    posteriors = np.random.default_rng(1).dirichlet(np.ones(2), size=len(X))
+    emission.maximise(emission.accumulate(E, np.insert(posteriors, 1, 0.0, axis=1), OFFSETS))
+    tied = getattr(emission, "covariance_type", "") == "tied" and isinstance(emission, Gaussian)
+    for key, value in parameters(emission).items():
+        assert np.isfinite(value).all()
+        if not (tied and key[0] == "covars_"):
+            np.testing.assert_allclose(value[1], before[key][1], rtol=1e-12)
+            assert not np.allclose(value[0], before[key][0])
+
+
+@each_case
+def test_label_never_seen_gets_finite_parameters(emission, data):
+    emission = clone(emission)
+    E = emission.encode(data(np.random.default_rng(0)), OFFSETS, reset=True)
+    emission.fit_supervised(E, np.arange(120) % 2, 4, offsets=OFFSETS, random_state=0)
+    log_p = emission.log_likelihood(E).dense()
+    assert log_p.shape == (120, 4)
+    assert np.isfinite(log_p[:, 2:]).all()
+    np.testing.assert_allclose(log_p[:, 2], log_p[:, 3])
+
+
+@each_case
+def test_unknown_labels_are_left_out(emission, data):
+    X = data(np.random.default_rng(0))
+    labels = np.arange(120) % 2
+    # the unlabelled steps are whole sequences, so that contexts are not cut
+    hidden, shown = labels.copy(), slice(OFFSETS[3], None)
+    hidden[: OFFSETS[3]] = -1
+    emission = clone(emission)
+    E = emission.encode(X, OFFSETS, reset=True)
+    few = fitted_to_labels(emission, E, hidden)
+    weights = np.zeros(120)
+    weights[shown] = 2.0
+    same = clone_with_state(emission).fit_supervised(
+        E, labels, 2, weights, offsets=OFFSETS, random_state=0
+    )
+    if "GMM" not in repr(emission):  # whose start values see all rows of a state
+        for a, b in zip(parameters(few).values(), parameters(same).values()):
+            np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-9)
+
+
+@each_case
+def test_copies(emission, data):
+    emission, E, X = started(emission, data)
+    assert clone(emission).get_params() == emission.get_params()
+    again = pickle.loads(pickle.dumps(emission))
+    expected = emission.log_likelihood(E).dense()
+    found = again.log_likelihood(again.encode(X, OFFSETS, reset=False)).dense()
+    np.testing.assert_array_equal(found, expected)
+
+
+@each_case
+def test_sample_has_the_shape_of_the_data_and_repeats(emission, data):
+    emission, _, X = started(emission, data)
+    if hasattr(emission, "n_trials"):
+        emission.n_trials_ = 10
+    path = np.array([0, 0, 1, 2, 1, 0])
+    drawn = emission.sample(path, random_state=3)
+    assert drawn.shape == (6, X.shape[1])
+    np.testing.assert_array_equal(drawn, emission.sample(path, random_state=3))
+    emission.encode(drawn, np.array([0, 6]), reset=False)
+
+
+@each_case
+def test_number_of_columns_is_checked(emission, data):
+    emission, _, X = started(emission, data)
+    with pytest.raises(ValueError, match=f"X has {X.shape[1] + 1} features, but .* is expecting"):
+        emission.encode(np.hstack([X, X[:, :1]]), OFFSETS, reset=False)
+
+
+@each_case
+@pytest.mark.parametrize("n_rows", [1, 2])
+def test_fewer_rows_than_states(emission, data, n_rows):
+    X = data(np.random.default_rng(5))
+    X = X[np.array([all(v == v and v is not None for v in row) for row in X])][:n_rows]
+    emission = clone(emission)
+    E = emission.encode(X, np.array([0, n_rows]), reset=True)
+    for _ in range(2):
+        emission.initialise(E, None, 4, init=emission.default_init, random_state=0)
+        for _ in range(3):
+            posteriors, value = responsibilities(emission, E, 4)
+            assert np.isfinite(value)
+            emission.maximise(emission.accumulate(E, posteriors))
+
+
+def test_unknown_init_is_refused():
+    emission = Categorical()
+    E = emission.encode(np.array(["a", "b"]), reset=True)
+    with pytest.raises(ValueError, match=r"init='kmeans' cannot start Categorical.*'random'"):
+        emission.initialise(E, None, 2, init="kmeans", random_state=0)
+
+
+@pytest.mark.parametrize("init", ["kmeans", "random"])
+def test_every_numeric_init_works_with_gaps(init):
+    for _, emission, data in CASES:
+        if not isinstance(emission, Categorical):
+            emission = clone(emission)
+            E = emission.encode(data(np.random.default_rng(0)), reset=True)
+            emission.initialise(E, None, 3, init=init, random_state=0)
+            assert np.isfinite(emission.log_likelihood(E).dense()).all()
+
+
+def test_frames():
+    table = np.log([[0.1, 0.9], [0.4, 0.6]])
+    frames = Frames(table, np.array([1, 0, 1]))
+    assert frames.n_steps == 3
+    assert frames.n_states == 2
+    np.testing.assert_array_equal(frames.dense(), table[[1, 0, 1]])
+    clamped = frames.clamp([-1, 1, 0])
+    np.testing.assert_array_equal(clamped.dense()[0], table[1])
+    np.testing.assert_array_equal(clamped.dense()[1], [-np.inf, table[0, 1]])
+    np.testing.assert_array_equal(clamped.dense()[2], [table[1, 0], -np.inf])
+    np.testing.assert_array_equal(frames.dense(), table[[1, 0, 1]])
+    assert frames.clamp([-1, -1, -1]) is frames
+    assert Frames(table).n_steps == 2
+
+
+def test_smoothing_is_a_pseudocount_only_for_counts():
+    emission = Poisson()
+    E = emission.encode(np.array([[2], [4]]), reset=True)
+    assert emission.fit_supervised(E, [0, 0], 1, smoothing=5.0).rates_ == pytest.approx(3.0)
+
+
+class TestPrecomputed:
+    scores = np.array([[-1.0, -np.inf], [np.nan, np.nan], [-2.0, 3.0]])
+
+    def test_scores_pass_through(self):
+        emission = Precomputed()
+        E = emission.encode(self.scores, reset=True)
+        np.testing.assert_array_equal(
+            emission.log_likelihood(E).dense(), [[-1.0, -np.inf], [0.0, 0.0], [-2.0, 3.0]]
+        )
+        assert np.isnan(self.scores[1]).all()
+        assert emission.accumulate(E, np.ones((3, 2))) == {}
+        emission.maximise({})
+        emission.fit_supervised(E, [0, 1, -1], 2)
+        assert emission.n_parameters() == 0
+
+    def test_mistakes(self):
+        emission = Precomputed()
+        with pytest.raises(ValueError, match=r"\+inf in row 0, column 1"):
+            emission.encode(np.array([[0.0, np.inf]]), reset=True)
+        with pytest.raises(ValueError, match="NaN in part of row 1"):
+            emission.encode(np.array([[0.0, 0.0], [np.nan, 0.0]]), reset=True)
+        with pytest.raises(ValueError, match="must be numbers"):
+            emission.encode(np.array([["a", "b"]]), reset=True)
+        E = emission.encode(self.scores, reset=True)
+        with pytest.raises(ValueError, match="2 columns, and there are 3 states"):
+            emission.initialise(E, None, 3, init="random")
+        with pytest.raises(ValueError, match="cannot be sampled"):
+            emission.sample([0, 1])
