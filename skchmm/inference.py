@@ -1,6 +1,7 @@
 """Exact inference on an augmented graph: kernels, and threads over sequences."""
 
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -138,6 +139,6 @@ def _spread(run, offsets, n_jobs):
     share = np.linspace(0, offsets[-1], n_threads + 1)
     cuts = np.searchsorted(offsets, share)
     cuts[0], cuts[-1] = 0, n_sequences
-    ranges = [(int(a), int(b)) for a, b in zip(cuts[:-1], cuts[1:]) if a < b]
+    ranges = [(a, b) for a, b in pairwise(cuts.tolist()) if a < b]
     with ThreadPoolExecutor(len(ranges)) as pool:
         return list(pool.map(lambda part: run(*part), ranges))
