@@ -1,0 +1,310 @@
+"""Symbols, contexts and counts, against dictionaries."""
+
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skchmm.emissions import Categorical
+
+OFFSETS = np.array([0, 5, 6, 12, 20])
+
+
+def context_of(sequence, t, order):
+    """The known symbols just before step t, newest last, at most ``order`` of them."""
+    context = []
+    for symbol in reversed(sequence[max(0, t - order) : t]):
+        if symbol is None:
+            break
+        context.insert(0, symbol)
+    return tuple(context)
+
+
+def walk(X, offsets, order):
+    """(step, symbol, context) of every observed step."""
+    for a, b in pairwise(offsets):
+        sequence = list(X[a:b])
+        for t, symbol in enumerate(sequence):
+            if symbol is not None:
+                yield a + t, symbol, context_of(sequence, t, order)
+
+
+def lookup(emission, state, context, symbol, order):
+    table = emission.probabilities_
+    symbols = list(emission.symbols_)
+    index = [-1] * (order - len(context)) + [symbols.index(c) for c in context]
+    return table[(state, *index, symbols.index(symbol))]
+
+
+def random_symbols(seed, missing=0.2):
+    rng = np.random.default_rng(seed)
+    X = rng.choice(np.array(["x", "y", "z"], dtype=object), size=20)
+    X[rng.random(20) < missing] = None
+    return X, rng
+
+
+@pytest.mark.parametrize("order", [0, 1, 2, 3])
+@pytest.mark.parametrize("seed", range(3))
+def test_likelihood_looks_up_symbol_and_context(order, seed):
+    X, _ = random_symbols(seed)
+    emission = Categorical(order)
+    E = emission.encode(X, OFFSETS, reset=True)
+    emission.initialise(E, OFFSETS, 2, init="random", random_state=seed)
+    log_p = emission.log_likelihood(E).dense()
+    seen = set()
+    for t, symbol, context in walk(X, OFFSETS, order):
+        seen.add(t)
+        for state in range(2):
+            expected = np.log(lookup(emission, state, context, symbol, order))
+            assert log_p[t, state] == pytest.approx(expected)
+    missing = sorted(set(range(20)) - seen)
+    assert (log_p[missing] == 0).all()
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+@pytest.mark.parametrize("smoothing", [0.0, 0.5])
+def test_labelled_fit_counts(order, smoothing):
+    X, rng = random_symbols(7)
+    labels = rng.integers(2, size=20)
+    emission = Categorical(order)
+    E = emission.encode(X, OFFSETS, reset=True)
+    emission.fit_supervised(E, labels, 2, smoothing=smoothing, offsets=OFFSETS)
+    pairs, contexts = Counter(), Counter()
+    for t, symbol, context in walk(X, OFFSETS, order):
+        pairs[labels[t], context, symbol] += 1
+        contexts[labels[t], context] += 1
+    for (state, context), total in contexts.items():
+        for symbol in emission.symbols_:
+            expected = (pairs[state, context, symbol] + smoothing) / (total + 3 * smoothing)
+            assert lookup(emission, state, context, symbol, order) == pytest.approx(expected)
+    np.testing.assert_allclose(emission.probabilities_.sum(axis=-1), 1.0)
+
+
+def test_pseudocount_decides_for_complete_contexts_without_counts():
+    emission = Categorical(1, symbols=["a", "b"])
+    E = emission.encode(np.array(["a", "a", "a"]), reset=True)
+    emission.fit_supervised(E, [0, 0, 0], 1, smoothing=0.5)
+    np.testing.assert_allclose(emission.probabilities_[0, 1], [0.5, 0.5])
+
+
+def test_unseen_contexts_fall_back_on_shorter_ones():
+    emission = Categorical(2)
+    E = emission.encode(np.array(list("aabaab")), reset=True)
+    emission.fit_supervised(E, [0] * 6, 1)
+    # after "bb", never seen, as after any single "b"; after nothing known at the start: "a"
+    np.testing.assert_allclose(emission.probabilities_[0, 1, 1], [1.0, 0.0])
+    np.testing.assert_allclose(emission.probabilities_[0, -1, -1], [1.0, 0.0])
+    # only "b" known, never seen with nothing before it
+    np.testing.assert_allclose(emission.probabilities_[0, -1, 1], [1.0, 0.0])
+
+
+def test_prior_is_a_dirichlet():
+    emission = Categorical(prior=np.array([[3.0, 1.0], [1.0, 1.0]]))
+    E = emission.encode(np.array(["a", "b", "b", "a"]), reset=True)
+    emission.fit_supervised(E, [0, 0, 1, 1], 2)
+    np.testing.assert_allclose(emission.probabilities_, [[0.75, 0.25], [0.5, 0.5]])
+
+
+@pytest.mark.parametrize("n", [6, 400])
+def test_several_columns_multiply(n):
+    rng = np.random.default_rng(0)
+    X = np.empty((n, 3), dtype=object)
+    X[:, 0] = rng.choice(["a", "b"], size=n)
+    X[:, 1] = rng.integers(4, size=n)
+    X[:, 2] = rng.choice([True, False], size=n)
+    X[0] = ["a", 0, True]
+    X[1, 1] = None
+    emission = Categorical()
+    E = emission.encode(X, reset=True)
+    emission.initialise(E, None, 2, init="random", random_state=0)
+    found = emission.log_likelihood(E)
+    expected = 0.0
+    for j in range(3):
+        single = Categorical()
+        part = single.encode(X[:, j], reset=True)
+        single.probabilities_ = emission.probabilities_[j]
+        expected = expected + single.log_likelihood(part).dense()
+    np.testing.assert_allclose(found.dense(), expected)
+    if n == 400:
+        assert len(found.table) <= 2 * 5 * 2  # equal rows share their likelihood
+    posteriors = rng.dirichlet(np.ones(2), size=n)
+    counts = emission.accumulate(E, posteriors)
+    for j in range(3):
+        for code, symbol in enumerate(emission.symbols_[j]):
+            where = np.array([value == symbol and value is not None for value in X[:, j]])
+            np.testing.assert_allclose(
+                counts[f"counts_{j}"][:, code], posteriors[where].sum(axis=0)
+            )
+
+
+def test_many_columns_and_big_vocabularies():
+    rng = np.random.default_rng(0)
+    X = rng.integers(1000, size=(50, 12))
+    emission = Categorical()
+    E = emission.encode(X, reset=True)
+    emission.initialise(E, None, 2, init="random", random_state=0)
+    expected = sum(
+        np.log(p[:, np.searchsorted(s, X[:, j])]).T
+        for j, (p, s) in enumerate(zip(emission.probabilities_, emission.symbols_))
+    )
+    np.testing.assert_allclose(emission.log_likelihood(E).dense(), expected)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        np.array(["u", "v", "u", "w"]),
+        np.array(["u", "v", "u", "w"], dtype=object),
+        np.array([b"u", b"v", b"u", b"w"]),
+        np.array([5, -3, 5, 10**12]),
+        np.array([5, 2, 5, 7], dtype=np.uint8),
+        np.array([True, False, True, False]),
+        np.array([0.5, 1.0, 0.5, 2.0]),
+        np.array(["a", 1, "a", 2.5], dtype=object),
+        np.array(["2020-01-01", "2020-02-01", "2020-01-01", "2021-01-01"], dtype="datetime64[D]"),
+        pd.Series(["u", "v", "u", "w"]),
+        pd.Series(["u", "v", "u", "w"], dtype="category"),
+        pd.Series([1, 2, 1, 3], dtype="Int64"),
+    ],
+    ids=lambda column: str(column.dtype),
+)
+def test_any_kind_of_symbol(column):
+    emission = Categorical()
+    E = emission.encode(column, reset=True)
+    emission.fit_supervised(E, [0, 1, 2, 3], 4)
+    values = list(column)
+    for state, value in enumerate(values):
+        drawn = emission.sample([state], random_state=0)[0, 0]
+        assert drawn == value
+    log_p = emission.log_likelihood(emission.encode(column, reset=False)).dense()
+    assert (np.isfinite(log_p) == [[a == b for b in values] for a in values]).all()
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        np.array(["u", None, "v"], dtype=object),
+        np.array(["u", np.nan, "v"], dtype=object),
+        np.array(["u", pd.NA, "v"], dtype=object),
+        np.array([1.0, np.nan, 2.0]),
+        np.array(["2020-01-01", "NaT", "2020-02-01"], dtype="datetime64[D]"),
+        pd.Series(["u", None, "v"]),
+        pd.Series(["u", None, "v"], dtype="category"),
+        pd.Series([1, None, 2], dtype="Int64"),
+        pd.Series(["u", None, "v"], dtype="string"),
+    ],
+    ids=lambda column: str(column.dtype),
+)
+def test_every_kind_of_gap(column):
+    emission = Categorical()
+    E = emission.encode(column, reset=True)
+    assert len(emission.symbols_) == 2
+    emission.initialise(E, None, 2, init="random", random_state=0)
+    log_p = emission.log_likelihood(E).dense()
+    assert (log_p[1] == 0).all()
+    assert (log_p[[0, 2]] < 0).all()
+
+
+def test_whole_floats_and_integers_are_the_same_symbols():
+    emission = Categorical()
+    emission.encode(np.array([0.0, 1.0, np.nan]), reset=True)
+    assert emission.symbols_.dtype == np.int64
+    emission.encode(np.array([1, 0]), reset=False)
+    emission.encode(np.array([1, None], dtype=object), reset=False)
+
+
+def test_dataframe_columns():
+    frame = pd.DataFrame({"base": ["A", "C", None], "depth": [1, 2, 2], "kind": ["k", "k", "l"]})
+    frame["kind"] = frame["kind"].astype("category")
+    emission = Categorical()
+    E = emission.encode(frame, reset=True)
+    assert emission.n_features_in_ == 3
+    emission.initialise(E, None, 2, init="random", random_state=0)
+    assert emission.sample([0, 1]).shape == (2, 3)
+
+
+@pytest.mark.parametrize("train", [np.array(["a", "b"]), np.array([0, 1])])
+def test_unseen_symbols(train):
+    other = np.array(["a", "q"]) if train.dtype.kind == "U" else np.array([0, 7])
+    emission = Categorical()
+    emission.encode(train, reset=True)
+    pattern = rf"the symbol {other[1].item()!r} in row 1, .*2 known symbols.*unseen='ignore'"
+    with pytest.raises(ValueError, match=pattern):
+        emission.encode(other, reset=False)
+    emission = Categorical(unseen="ignore")
+    E = emission.encode(train, reset=True)
+    emission.initialise(E, None, 2, init="random", random_state=0)
+    log_p = emission.log_likelihood(emission.encode(other, reset=False)).dense()
+    assert (log_p[1] == 0).all()
+    assert (log_p[0] < 0).all()
+
+
+def test_symbols_can_be_listed():
+    emission = Categorical(symbols=["c", "a", "b"])
+    E = emission.encode(np.array(["a", "a"]), reset=True)
+    emission.fit_supervised(E, [0, 0], 1, smoothing=1.0)
+    np.testing.assert_allclose(emission.probabilities_, [[0.6, 0.2, 0.2]])
+    emission.encode(np.array(["c"]), reset=False)
+    with pytest.raises(ValueError, match="the symbol 'd'"):
+        Categorical(symbols=["a"]).encode(np.array(["d"]), reset=True)
+    emission = Categorical(symbols=[[0, 1], ["x", "y"]])
+    emission.encode(np.array([[1, "x"]], dtype=object), reset=True)
+    assert list(emission.symbols_[1]) == ["x", "y"]
+    with pytest.raises(ValueError, match="2 columns of symbols, but X has 1"):
+        emission.encode(np.array([[1]]), reset=True)
+
+
+def test_probabilities_set_by_hand():
+    emission = Categorical(symbols=3)
+    emission.probabilities_ = np.array([[0.2, 0.3, 0.5], [0.1, 0.1, 0.8]])
+    E = emission.encode(np.array([[2], [0]]), reset=False)
+    expected = np.log(emission.probabilities_[:, [2, 0]].T)
+    np.testing.assert_allclose(emission.log_likelihood(E).dense(), expected)
+    named = Categorical.from_parameters([[0.2, 0.8]], symbols=["no", "yes"])
+    E = named.encode(np.array(["yes"]), reset=False)
+    assert named.log_likelihood(E).dense()[0, 0] == pytest.approx(np.log(0.8))
+    with pytest.raises(ValueError, match="2 columns, but there are 3 symbols"):
+        Categorical.from_parameters([[0.2, 0.8]], symbols=3)
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_draws_follow_the_probabilities(order):
+    X, _ = random_symbols(0, missing=0.0)
+    emission = Categorical(order)
+    E = emission.encode(X, OFFSETS, reset=True)
+    emission.initialise(E, OFFSETS, 2, init="random", random_state=0)
+    path = np.random.default_rng(0).integers(2, size=20_000)
+    drawn = emission.sample(path, random_state=0)[:, 0]
+    E = emission.encode(drawn, reset=True)
+    again = Categorical(order)
+    again.fit_supervised(again.encode(drawn, reset=True), path, 2)
+    complete = (slice(None), *[slice(3)] * order)
+    np.testing.assert_allclose(
+        again.probabilities_[complete], emission.probabilities_[complete], atol=0.07
+    )
+
+
+def test_parameters_are_counted():
+    emission = Categorical(2)
+    E = emission.encode(np.array(list("abcabc")), reset=True)
+    emission.initialise(E, None, 4, init="random", random_state=0)
+    assert emission.n_parameters() == 4 * (1 + 3 + 9) * 2
+
+
+def test_mistakes():
+    with pytest.raises(ValueError, match="unseen must be 'error' or 'ignore', got 'skip'"):
+        Categorical(unseen="skip").encode(np.array(["a"]), reset=True)
+    with pytest.raises(ValueError, match=r"order must be 0, 1, 2, ..., got -1"):
+        Categorical(-1).encode(np.array(["a"]), reset=True)
+    with pytest.raises(ValueError, match="inf is not a symbol"):
+        Categorical().encode(np.array([1.0, np.inf]), reset=True)
+    with pytest.raises(ValueError, match="Complex data not supported"):
+        Categorical().encode(np.array([1j]), reset=True)
+    with pytest.raises(ValueError, match="must be hashable"):
+        Categorical().encode(np.array([["a"], {}, None], dtype=object), reset=True)
+    with pytest.raises(ValueError, match="use a lower order or fewer symbols"):
+        Categorical(5).encode(np.arange(100), reset=True)
+    with pytest.raises(ValueError, match="3 dimensions"):
+        Categorical().encode(np.zeros((1, 1, 1), dtype=int), reset=True)
