@@ -18,9 +18,14 @@ def tabulate(states, controller_states, initial, update, gate, accept, horizon):
     def node(label, c, where):
         if c not in number:
             raise ValueError(
-                f"{where} gave {c!r}, which is not a controller state; they are {controller_states}."
+                f"{where} gave {c!r}, which is not a controller state; they are "
+                f"{controller_states}."
             )
         return 1 + label * n + number[c]
+
+    depends_on_time = _takes_time(update) or (gate is not None and _takes_time(gate))
+    after = _timed(update)
+    allowed = _timed(gate) if gate is not None else lambda c, i, j, t: True
 
     first = np.full(S, -1, dtype=np.int32)
     for a, i in enumerate(states):
@@ -34,14 +39,14 @@ def tabulate(states, controller_states, initial, update, gate, accept, horizon):
         for a, i in enumerate(states):
             for k, c in enumerate(controller_states):
                 for b, j in enumerate(states):
-                    if gate is None or _call(gate, c, i, j, t):
-                        there = _call(update, c, i, j, t)
+                    if allowed(c, i, j, t):
+                        there = after(c, i, j, t)
                         rows[1 + a * n + k, b] = node(b, there, f"update({c!r}, {i!r}, {j!r})")
         return rows
 
     accepting = accept if callable(accept) else set(accept).__contains__
     accepted = np.array([False] + [bool(accepting(c)) for c in controller_states] * S)
-    if not (_takes_time(update) or (gate is not None and _takes_time(gate))):
+    if not depends_on_time:
         return table(0)[None], accepted, (0,), None
     # The step from x_t to x_{t+1} reads label x_{t+1} with the functions at t.
     tables, epochs = [table(0)], [0]
@@ -56,10 +61,11 @@ def tabulate(states, controller_states, initial, update, gate, accept, horizon):
 def _takes_time(function):
     try:
         inspect.signature(function).bind(0, 0, 0, 0)
-    except TypeError:
+    except (TypeError, ValueError):  # it does not, or is a builtin that does not say
         return False
     return True
 
 
-def _call(function, c, i, j, t):
-    return function(c, i, j, t) if _takes_time(function) else function(c, i, j)
+def _timed(function):
+    """The function as one of c, i, j and t."""
+    return function if _takes_time(function) else lambda c, i, j, t: function(c, i, j)

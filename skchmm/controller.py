@@ -5,15 +5,21 @@ many automaton states after each, and accepts the path if it may end there. Rule
 that depend on time are piecewise constant in it: one table for each *epoch*.
 """
 
-from collections.abc import Iterable
+import numbers
 
 import numpy as np
 
+from . import _drawing, _language
+from ._functions import tabulate
 from ._kernels import automata
+from ._minimise import coarsest_partition, minimal_tables
+from ._products import intersection, superfluous, union
 from .exceptions import ControllerTooLargeError
 
-# Beyond this many joint states it pays to minimise between the factors of a product.
-_JOINT_LIMIT = 100_000
+__all__ = ["Controller", "coarsest_partition", "intersection", "union"]
+
+# How large a product may get when redundant constraints are looked for.
+_TRIAL_LIMIT = 100_000
 
 
 class Controller:
@@ -43,6 +49,12 @@ class Controller:
         Controller states in the sense of the tuple (C, c0, tau, F, F_T), where the update
         sees both the old and the new label: the fewest that tell apart,
         for every label, what may still follow it. A memoryless rule needs one.
+    constraints_ : list
+        What :func:`skchmm.compile` made it from; empty for other controllers.
+    redundant_ : list
+        Those of them that the others imply.
+    language_size : int or float
+        The number of accepted paths, ``math.inf`` if there is no end of them.
 
     Examples
     --------
@@ -63,6 +75,8 @@ class Controller:
         self.horizon = horizon
         self._check()
         self._number = {label: a for a, label in enumerate(self.states)}
+        self.constraints_ = []
+        self._redundant = []
 
     def _check(self):
         n, S = len(self.accept), len(self.states)
@@ -141,8 +155,6 @@ class Controller:
         >>> once.accepts(["a", "b", "b"]), once.accepts(["b", "a"])
         (True, False)
         """
-        from ._functions import tabulate
-
         tables, accepting, epochs, bound = tabulate(
             tuple(states), list(controller_states), initial, update, gate, accept, horizon
         )
@@ -189,76 +201,66 @@ class Controller:
         rejecting = max(int((~self.accept[q]).sum()) for q in after)
         return max(accepting + rejecting, 1)
 
+    # ------------------------------------------------------------- language
     def is_empty(self):
         """Whether no path of any length (of at least one step) is accepted."""
-        return self._first_accepted() is None
+        return _language.shortest_length(self) is None
 
-    def _first_accepted(self):
-        """The fewest steps after which some path is accepted, or None."""
-        alive = np.zeros(len(self.accept), dtype=bool)
-        alive[0] = True
-        step = 0
-        for e in range(len(self.epochs)):
-            last = e + 1 == len(self.epochs)
-            end = self.horizon if last else int(self.epochs[e + 1])
-            seen = {}
-            while end is None or step < end:
-                key = np.packbits(alive).tobytes()
-                if key in seen:  # the sets repeat: skip whole periods, or stop
-                    if end is None:
-                        return None
-                    period = step - seen[key]
-                    step += (end - step) // period * period
-                    seen = {}
-                    if step == end:
-                        break
-                seen[key] = step
-                there = self.tables[e, alive]
-                alive = np.zeros_like(alive)
-                alive[there[there >= 0]] = True
-                step += 1
-                if (alive & self.accept).any():
-                    return step
-        return None
+    def shortest_path(self):
+        """A shortest path that is accepted, None if there is none.
+
+        Returns
+        -------
+        list of labels or None
+            Of several, the first in the order of the states.
+
+        Examples
+        --------
+        >>> from skchmm import Controller
+        >>> even = Controller(["a", "b"], [[1, 0], [0, 1]], [True, False])
+        >>> even.shortest_path()
+        ['b']
+        """
+        path = _language.shortest_path(self)
+        return None if path is None else [self.states[a] for a in path]
+
+    def count_paths(self, n_steps):
+        """How many paths of ``n_steps`` labels are accepted.
+
+        Returns
+        -------
+        int
+            Exact, however large.
+
+        Examples
+        --------
+        >>> from skchmm import Controller
+        >>> even = Controller(["a", "b"], [[1, 0], [0, 1]], [True, False])
+        >>> even.count_paths(65)
+        18446744073709551616
+        """
+        if not isinstance(n_steps, numbers.Integral) or n_steps < 0:
+            raise ValueError(f"n_steps must be a number of labels, got {n_steps!r}.")
+        self.check_length(n_steps)
+        return _language.count_paths(self, n_steps)
+
+    @property
+    def language_size(self):
+        """How many paths are accepted, of any length: an integer, or ``math.inf``.
+
+        Where a time-dependent controller was tabulated up to a horizon, paths up to it count.
+        """
+        return _language.language_size(self.minimal())
 
     # -------------------------------------------------------------- algebra
     def minimal(self):
         """The trimmed, minimal controller of the same paths, canonically numbered."""
-        E, _, S = self.tables.shape
-        live = self._live()
-        tables = np.where(live, self.tables, -1)
-        edge, tail, label = np.nonzero(tables >= 0)
-        block = coarsest_partition(self.accept, tail, edge * S + label, tables[edge, tail, label])
-        _, representative = np.unique(block, return_index=True)
-        quotient = tables[:, representative]
-        quotient = np.where(quotient >= 0, block[quotient], -1).astype(np.int32)
-        # The initial state goes first, the rest follows in breadth-first order.
-        swap = np.arange(len(representative))
-        swap[[0, block[0]]] = swap[[block[0], 0]]
-        quotient = _renumber(quotient, swap)
-        order = automata.breadth_first(quotient)
-        quotient = _renumber(quotient, order)
-        accept = self.accept[representative][swap][order]
-        keep = np.ones(E, dtype=bool)
-        keep[1:] = (quotient[1:] != quotient[:-1]).any(axis=(1, 2))
+        tables, accept = minimal_tables(self.tables, self.accept)
+        keep = np.ones(len(tables), dtype=bool)
+        keep[1:] = (tables[1:] != tables[:-1]).any(axis=(1, 2))
         return Controller(
-            self.states, quotient[keep], accept, epochs=self.epochs[keep], horizon=self.horizon
+            self.states, tables[keep], accept, epochs=self.epochs[keep], horizon=self.horizon
         )
-
-    def _live(self):
-        """Transitions on some path from the start to acceptance, bool as tables."""
-        E, n, _ = self.tables.shape
-        reached = np.zeros(n, dtype=np.uint8)
-        reached[0] = 1
-        done = self.accept.astype(np.uint8)
-        live = np.empty(self.tables.shape, dtype=bool)
-        for e in range(E):
-            automata.forward_closure(self.tables[e], reached)
-            live[e] = (reached > 0)[:, None] & (self.tables[e] >= 0)
-        for e in reversed(range(E)):
-            automata.backward_closure(self.tables[e], done)
-            live[e] &= done[self.tables[e]] > 0
-        return live
 
     def _complement(self):
         E, n, S = self.tables.shape
@@ -290,7 +292,8 @@ class Controller:
             return self
         if len(states) != len(self.states) or set(states) != set(self.states):
             raise ValueError(
-                f"The controllers speak of different states, {list(self.states)} and {list(states)}."
+                f"The controllers speak of different states, {list(self.states)} and "
+                f"{list(states)}."
             )
         columns = [self._number[label] for label in states]
         return Controller(
@@ -301,36 +304,53 @@ class Controller:
             horizon=self.horizon,
         )
 
+    # ---------------------------------------------------------- consistency
+    @property
+    def redundant_(self):
+        """The constraints, of those it was compiled from, that the others imply.
+
+        From the last to the first, a constraint is listed if the others, without those listed
+        already, allow the same paths: of two that say the same, only the later one is. Found
+        when first asked for, at the cost of a product for each constraint.
+        """
+        if self._redundant is None:
+            parts = superfluous(self._factors, self, max(_TRIAL_LIMIT, 2 * len(self.accept)))
+            self._redundant = [self.constraints_[k] for k in parts]
+        return list(self._redundant)
+
+    def _compiled_from(self, constraints, controllers):
+        """A copy that knows the constraints it was compiled from, and their controllers."""
+        copy = Controller(
+            self.states, self.tables, self.accept, epochs=self.epochs, horizon=self.horizon
+        )
+        copy.constraints_, copy._factors = list(constraints), list(controllers)
+        copy._redundant = None
+        return copy
+
     # -------------------------------------------------------------- showing
     def to_dot(self):
         """The automaton as a Graphviz digraph, one edge for all labels that lead alike."""
-        lines = ["digraph controller {", "  rankdir=LR;", '  "" [shape=none];', '  "" -> 0;']
-        for q, accepting in enumerate(self.accept):
-            lines.append(f"  {q} [shape={'doublecircle' if accepting else 'circle'}];")
-        for e, first in enumerate(self.epochs):
-            when = "" if len(self.epochs) == 1 else f"t >= {first}: "
-            for q, row in enumerate(self.tables[e]):
-                for there in np.unique(row[row >= 0]):
-                    labels = ", ".join(str(self.states[a]) for a in np.flatnonzero(row == there))
-                    text = (when + labels).replace("\\", "\\\\").replace('"', '\\"')
-                    lines.append(f'  {q} -> {there} [label="{text}"];')
-        return "\n".join([*lines, "}"])
+        return _drawing.to_dot(self)
+
+    def plot(self, ax=None):
+        """Draw the automaton: states in the order in which they can be reached, left to right.
+
+        A double circle is a state in which a path may end. Needs matplotlib, not Graphviz.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default in a new figure.
+
+        Returns
+        -------
+        ax : matplotlib Axes
+        """
+        return _drawing.plot(self, ax)
 
     def __repr__(self):
         epochs = f", {len(self.epochs)} epochs" if len(self.epochs) > 1 else ""
         return f"<Controller: {self.n_states} states over {len(self.states)} labels{epochs}>"
-
-
-def coarsest_partition(keys, tails, labels, heads):
-    """Blocks of the coarsest partition finer than `keys` that all transitions respect."""
-
-    def numbered(values):
-        return np.unique(values, return_inverse=True)[1].astype(np.int64)
-
-    def contiguous(values):
-        return np.ascontiguousarray(values, dtype=np.int64)
-
-    return automata.refine(numbered(keys), contiguous(tails), numbered(labels), contiguous(heads))
 
 
 def _is_key(x, table):
@@ -338,90 +358,3 @@ def _is_key(x, table):
         return x in table
     except TypeError:
         return False
-
-
-def _renumber(tables, order):
-    """Keep the automaton states in `order`, numbered by their place in it."""
-    place = np.full(tables.shape[1] + 1, -1, dtype=np.int32)
-    place[order] = np.arange(len(order), dtype=np.int32)
-    return np.ascontiguousarray(place[tables[:, order]])
-
-
-def _on_common_epochs(controllers):
-    """Tables of all controllers, cut at the union of their breakpoints."""
-    epochs = np.unique(np.concatenate([c.epochs for c in controllers]))
-    tables = [c.tables[np.searchsorted(c.epochs, epochs, side="right") - 1] for c in controllers]
-    horizons = [c.horizon for c in controllers if c.horizon is not None]
-    return tables, epochs, min(horizons, default=None)
-
-
-def _product(controllers, every, limit):
-    """The reachable product, or None when it has more states than `limit`."""
-    tables, epochs, horizon = _on_common_epochs(controllers)
-    rows, table = automata.product(tables, every, limit)
-    if rows is None:
-        return None
-    accepts = [np.append(c.accept, False)[rows[:, k]] for k, c in enumerate(controllers)]
-    accept = np.logical_and.reduce(accepts) if every else np.logical_or.reduce(accepts)
-    return Controller(
-        controllers[0].states, table, accept, epochs=epochs, horizon=horizon
-    ).minimal()
-
-
-def _combine(controllers, every, names, max_nodes):
-    controllers = list(controllers)
-    if not controllers:
-        raise ValueError("No controllers to combine.")
-    controllers = [c.over(controllers[0].states) for c in controllers]
-    if len(controllers) == 1:
-        return controllers[0].minimal()
-    result = _product(controllers, every, min(max_nodes, _JOINT_LIMIT))
-    if result is None and len(controllers) > 2:
-        result = _fold(controllers, every, max_nodes)
-    elif result is None and max_nodes > _JOINT_LIMIT:
-        result = _product(controllers, every, max_nodes)
-    if result is None:
-        names = names or [f"controller {k}" for k in range(len(controllers))]
-        sizes = "\n".join(f"  {name}: {c.n_states}" for name, c in zip(names, controllers))
-        raise ControllerTooLargeError(
-            f"The product of {len(controllers)} constraints has more than max_nodes={max_nodes} "
-            f"states. Their own sizes are\n{sizes}\nRaise max_nodes, or drop or weaken the "
-            f"constraints that count most."
-        )
-    return result
-
-
-def _fold(controllers, every, max_nodes):
-    """Multiply one at a time, minimising in between, the best partner next; or None."""
-    rest = sorted(controllers, key=lambda c: len(c.accept))
-    result = rest.pop(0)
-    while rest:
-        best, limit = None, max_nodes
-        # Looking for the best partner is worth it only while products are cheap.
-        for k in range(min(len(rest), 16 if len(result.accept) < 10_000 else 2)):
-            trial = _product([result, rest[k]], every, limit)
-            if trial is not None and (best is None or len(trial.accept) < len(best[1].accept)):
-                best, limit = (k, trial), min(2 * len(trial.accept) + 64, max_nodes)
-        if best is None:
-            return None
-        rest.pop(best[0])
-        result = best[1]
-    return result
-
-
-def intersection(controllers: Iterable, *, names=None, max_nodes=1_000_000):
-    """The minimal controller of the paths that all of them accept.
-
-    Only reachable joint states are ever built.
-
-    Raises
-    ------
-    ControllerTooLargeError
-        When more than ``max_nodes`` of them are reachable; names and sizes are listed.
-    """
-    return _combine(controllers, True, names, max_nodes)
-
-
-def union(controllers: Iterable, *, names=None, max_nodes=1_000_000):
-    """The minimal controller of the paths that at least one of them accepts."""
-    return _combine(controllers, False, names, max_nodes)

@@ -50,7 +50,8 @@ def compile(constraints, states, *, max_nodes=1_000_000):
     Returns
     -------
     Controller
-        Trimmed and minimal.
+        Trimmed and minimal. Its ``constraints_`` are what it was compiled from, ``redundant_``
+        those among them that the others imply.
 
     Examples
     --------
@@ -73,7 +74,7 @@ def compile(constraints, states, *, max_nodes=1_000_000):
             f"No path over the states {listing(states)} satisfies these constraints together:\n"
             + "\n".join(f"  {names[k]}" for k in conflict)
         )
-    return product
+    return product._compiled_from(parts, controllers)
 
 
 def _checked(part, states, max_nodes):

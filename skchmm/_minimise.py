@@ -1,0 +1,87 @@
+"""Trimming and minimising the tables of an automaton.
+
+Time only moves on, so that states need telling apart in an epoch only by what may follow in
+it and in later ones. The partition of the last epoch comes first; that of each earlier epoch
+refines the one after it.
+"""
+
+import numpy as np
+
+from ._kernels import automata
+
+
+def coarsest_partition(keys, tails, labels, heads):
+    """Blocks of the coarsest partition finer than `keys` that all transitions respect."""
+
+    def numbered(values):
+        return np.unique(values, return_inverse=True)[1].astype(np.int64)
+
+    def contiguous(values):
+        return np.ascontiguousarray(values, dtype=np.int64)
+
+    return automata.refine(numbered(keys), contiguous(tails), numbered(labels), contiguous(heads))
+
+
+def trimmed(tables, accept):
+    """The tables with only the transitions on some path from the start to acceptance."""
+    E, n, _ = tables.shape
+    reached = np.zeros(n, dtype=np.uint8)
+    reached[0] = 1
+    done = accept.astype(np.uint8)
+    live = np.empty(tables.shape, dtype=bool)
+    for e in range(E):
+        automata.forward_closure(tables[e], reached)
+        live[e] = (reached > 0)[:, None] & (tables[e] >= 0)
+    for e in reversed(range(E)):
+        automata.backward_closure(tables[e], done)
+        live[e] &= done[tables[e]] > 0
+    return np.where(live, tables, -1)
+
+
+def minimal_tables(tables, accept):
+    """Trimmed, minimal and canonically numbered: tables and accept.
+
+    An epoch whose table comes out as the one before it is still there. O(m log n) for each
+    epoch of m transitions.
+    """
+    tables = trimmed(tables, accept)
+    E, _, S = tables.shape
+    blocks, keys = [None] * E, accept
+    for e in reversed(range(E)):
+        tail, label = np.nonzero(tables[e] >= 0)
+        blocks[e] = keys = coarsest_partition(keys, tail, label, tables[e, tail, label])
+
+    # chosen[k] is a state of the given tables that stands for state k of the new ones.
+    chosen, rows = np.zeros(1, dtype=np.int64), []
+    for e in range(E):
+        _, representative = np.unique(blocks[e], return_index=True)
+        quotient = tables[e, representative]
+        quotient = np.where(quotient >= 0, blocks[e][quotient], -1)
+        held = blocks[e][chosen]
+        order = _walk(quotient, held)
+        place = np.full(len(representative) + 1, -1, dtype=np.int32)
+        # Of several states that are now alike the first one is where transitions lead.
+        place[held[::-1]] = np.arange(len(held), dtype=np.int32)[::-1]
+        fresh = order[place[order] < 0]
+        place[fresh] = len(chosen) + np.arange(len(fresh), dtype=np.int32)
+        chosen = np.concatenate([chosen, representative[fresh]])
+        rows.append(place[quotient[blocks[e][chosen]]])
+    out = np.full((E, len(chosen), S), -1, dtype=np.int32)
+    for e in range(E):
+        out[e, : len(rows[e])] = rows[e]
+    return out, accept[chosen]
+
+
+def _walk(table, start):
+    """Rows of a table in the order in which a breadth-first walk from `start` meets them."""
+    n, S = table.shape
+    # A chain of extra rows lists the start, so that the walk has one root.
+    links = -(-len(start) // S)
+    padded = np.full((links + n, S + 1), -1, dtype=np.int32)
+    padded[: links - 1, 0] = np.arange(1, links)
+    listed = np.full(links * S, -1, dtype=np.int32)
+    listed[: len(start)] = links + start
+    padded[:links, 1:] = listed.reshape(links, S)
+    padded[links:, 1:] = np.where(table >= 0, links + table, -1)
+    order = automata.breadth_first(padded[None])
+    return order[order >= links] - links
