@@ -54,7 +54,8 @@ def estimate(counts, pseudocount, old):
 
     A context that a state never had takes the distribution of the next shorter one: the counts
     summed over its oldest symbol. The pseudocount alone decides for complete contexts without
-    counts. A state without any counts keeps its old distributions, or takes those of all states.
+    counts. A state without any counts keeps its old distributions; if it has none, it takes those
+    of all states together, unless the pseudocount decides.
     """
     n_states, order, n_symbols = len(counts), counts.ndim - 2, counts.shape[-1]
     pseudocount = np.broadcast_to(pseudocount, (n_states, n_symbols))
@@ -63,9 +64,10 @@ def estimate(counts, pseudocount, old):
         added = pseudocount.reshape((n_states, *[1] * (total.ndim - 2), n_symbols))
         return np.maximum(total + added, 0.0)
 
-    empty = smoothed(counts).reshape(n_states, -1).sum(axis=1) <= NEGLIGIBLE
-    counts = counts.copy()
-    counts[empty] = counts.sum(axis=0)
+    empty = counts.sum(axis=tuple(range(1, counts.ndim))) <= NEGLIGIBLE
+    if not (pseudocount > 0).any():
+        counts = counts.copy()
+        counts[empty] = counts.sum(axis=0)
     found = normalise_rows(smoothed(counts.sum(axis=tuple(range(1, order + 1)))))
     for known in range(1, order + 1):
         total = counts.sum(axis=tuple(range(1, order - known + 1)))

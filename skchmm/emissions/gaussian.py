@@ -35,7 +35,10 @@ class NumericEmission(Emission):
             return np.zeros(d)
         if self.min_covar is not None:
             return np.full(d, float(self.min_covar))
-        variances = getattr(self, "_variances", np.zeros(d))
+        variances = getattr(self, "_variances", None)
+        if variances is None:  # the parameters were set by hand
+            matrices = full_covars(self._components()[1], d)
+            variances = np.diagonal(matrices, axis1=1, axis2=2).mean(axis=0)
         return 1e-6 * np.where(variances > 0, variances, 1.0)
 
     def _start_covariance(self, rows):
@@ -147,7 +150,7 @@ class Gaussian(NumericEmission):
         )
 
     def log_likelihood(self, E):
-        return Frames(normal.log_densities(E, self.means_, self._component_covars()))
+        return Frames(normal.log_densities(E, *self._components()))
 
     def accumulate(self, E, posteriors, offsets=None):
         outer = self.covariance_type in ("full", "tied")
@@ -155,7 +158,7 @@ class Gaussian(NumericEmission):
         if outer and E.partly_missing:
             if not hasattr(self, "means_"):
                 self._start_from_pooled(E, posteriors.shape[1])
-            means, covars = self.means_, self._component_covars()
+            means, covars = self._components()
         return normal.moments(
             E, posteriors, self._reference(), outer=outer, means=means, covars=covars
         )
@@ -230,17 +233,18 @@ class Gaussian(NumericEmission):
         rng = check_random_state(random_state)
         path = np.asarray(path)
         rows = np.empty((len(path), self.means_.shape[1]))
-        covars = full_covars(self._component_covars(), self.means_.shape[1])
+        covars = full_covars(self._components()[1], self.means_.shape[1])
         for state in np.unique(path):
             where = np.flatnonzero(path == state)
             rows[where] = rng.multivariate_normal(self.means_[state], covars[state], len(where))
         return rows
 
-    def _component_covars(self):
-        covars = np.asarray(self.covars_, dtype=float)
+    def _components(self):
+        """Means and one covariance a state."""
+        means, covars = np.asarray(self.means_, dtype=float), np.asarray(self.covars_, dtype=float)
         if self.covariance_type == "tied":
-            return np.repeat(covars[None], len(self.means_), axis=0)
-        return covars
+            covars = np.repeat(covars[None], len(means), axis=0)
+        return means, covars
 
     def _start_from_pooled(self, E, n_states):
         self.means_ = np.repeat(starts.column_moments(E)[0][None], n_states, axis=0)

@@ -1,5 +1,7 @@
 """Gaussian mixture emission."""
 
+from copy import copy
+
 import numpy as np
 from sklearn.utils import check_random_state
 
@@ -205,8 +207,12 @@ class GMM(NumericEmission):
         labels = np.asarray(y_index)
         if E.observed is not None:
             labels = labels[E.observed.any(axis=1)]
-        X = starts.filled_rows(E)
-        self._start(E, X, labels, n_states, "kmeans", random_state)
+        before = copy(self)
+        self._start(E, starts.filled_rows(E), labels, n_states, "kmeans", random_state)
+        if hasattr(before, "means_"):
+            unseen = np.setdiff1d(np.arange(n_states), labels)
+            for name in ("weights_", "means_", "covars_"):
+                getattr(self, name)[unseen] = getattr(before, name)[unseen]
         self._fit_labelled(E, one_hot(y_index, n_states, weights))
         return self
 

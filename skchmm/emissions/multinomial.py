@@ -113,10 +113,10 @@ class Multinomial(Emission):
     def maximise(self, statistics, *, smoothing=0.0):
         counts = statistics["counts"]
         weights = np.maximum(counts + smoothing + np.asarray(self.prior) - 1.0, 0.0)
-        empty = weights.sum(axis=1) <= NEGLIGIBLE
-        weights[empty] = counts.sum(axis=0)
+        weights[weights.sum(axis=1) <= NEGLIGIBLE] = counts.sum(axis=0)
         estimate = normalise_rows(weights)
         if hasattr(self, "probabilities_"):
+            empty = counts.sum(axis=1) <= NEGLIGIBLE
             estimate[empty] = self.probabilities_[empty]
         self.probabilities_ = estimate
 

@@ -130,6 +130,18 @@ def test_label_never_seen_gets_finite_parameters(emission, data):
 
 
 @each_case
+def test_state_without_labels_keeps_its_start_values(emission, data):
+    emission, E, _ = started(emission, data, n_states=4)
+    before = {key: value.copy() for key, value in parameters(emission).items()}
+    labels = np.arange(120) % 2
+    emission.fit_supervised(E, labels, 4, offsets=OFFSETS, smoothing=0.5, random_state=0)
+    tied = isinstance(emission, Gaussian) and emission.covariance_type == "tied"
+    for key, value in parameters(emission).items():
+        if not (tied and key[0] == "covars_"):
+            np.testing.assert_allclose(value[2:], before[key][2:], rtol=1e-12)
+
+
+@each_case
 def test_unknown_labels_are_left_out(emission, data):
     X = data(np.random.default_rng(0))
     labels = np.arange(120) % 2
