@@ -31,6 +31,10 @@ class SequenceEstimator(BaseEstimator):
                     "X.reshape(-1, 1) if it has a single feature or X.reshape(1, -1) if it is a "
                     "single step."
                 )
+        elif X.shape[1] == 0:
+            raise ValueError(
+                f"Found array with 0 feature(s) (shape={X.shape}) while a minimum of 1 is required."
+            )
         elif reset or named:
             validate_data(self, X, reset=reset, skip_check_array=True)
         elif X.shape[1] != self.n_features_in_:
@@ -70,15 +74,10 @@ class SequenceEstimator(BaseEstimator):
         labels = read_labels(y, sequences)
         return encode_labels(labels, self.classes_)
 
-    def _more_tags(self):  # pragma: no cover - scikit-learn < 1.6
-        return {}
-
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        tags.input_tags.one_d_array = True
         tags.target_tags.required = False
         return tags
 

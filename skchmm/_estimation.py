@@ -44,12 +44,13 @@ def normalise(counts, fixed=None, old=None):
     return np.where(total > 0, np.where(free, share * left, given), fallback)
 
 
-def count_labels(codes, offsets, n_states, seq_weights):
-    """Weighted counts of first labels (S,) and of transitions (S, S) between known labels."""
-    firsts = codes[offsets[:-1]]
-    known = firsts >= 0
-    starts = np.bincount(firsts[known], weights=seq_weights[known], minlength=n_states)
-    step_weights = np.repeat(seq_weights, np.diff(offsets))
+def count_labels(codes, offsets, n_states, step_weights):
+    """Weighted counts of first labels (S,) and of transitions (S, S) between known labels.
+
+    A transition counts with the weight of the step that it leads to.
+    """
+    first = offsets[:-1][codes[offsets[:-1]] >= 0]
+    starts = np.bincount(codes[first], weights=step_weights[first], minlength=n_states)
     inside = np.ones(len(codes), dtype=bool)
     inside[offsets[:-1]] = False
     to = np.flatnonzero(inside)

@@ -12,7 +12,7 @@ from ._estimation import count_labels, normalise, read_fixed, run_em, warn_not_c
 from ._progress import CallbackSupportMixin, Progress, with_callbacks
 from .constraints.compile import compile, flatten
 from .exceptions import InfeasibleSequenceError
-from .sequences import read_labels, read_weights
+from .sequences import read_labels, read_step_weights, read_weights
 
 ALGORITHMS = ("viterbi", "posterior", "map")
 
@@ -20,8 +20,12 @@ ALGORITHMS = ("viterbi", "posterior", "map")
 class LearningMixin(CallbackSupportMixin):
     """`fit`, for estimators with the parameters of ConstrainedHMM."""
 
+    # scikit-learn takes a sample_weight in the signature of fit for a weight of exchangeable rows
+    # and tests it as one. Here it weighs sequences, so it is declared for routing instead.
+    __metadata_request__fit = {"sample_weight": None}
+
     @with_callbacks
-    def fit(self, X, y=None, *, lengths=None, groups=None, sample_weight=None):
+    def fit(self, X, y=None, *, lengths=None, groups=None, **weights):
         """Learn from labelled, unlabelled or partly labelled sequences.
 
         Parameters
@@ -33,20 +37,26 @@ class LearningMixin(CallbackSupportMixin):
         lengths : sequence of int, optional
         groups : sequence, optional
         sample_weight : sequence of float, optional
-            One weight a sequence for a list, else one a row, constant within a sequence.
+            One weight a sequence for a list, else one a row, constant within a sequence. With all
+            labels known the rows of a sequence may differ in weight: an emission counts with the
+            weight of its row, a transition with that of the row it leads to.
 
         Returns
         -------
         self
         """
+        sample_weight = weights.pop("sample_weight", None)
+        if weights:
+            raise TypeError(f"fit() got an unexpected keyword argument {next(iter(weights))!r}")
         self._check_parameters()
         sequences = self._read(X, lengths, groups, reset=True)
-        weights = read_weights(sample_weight, sequences)
+        step_weights = read_step_weights(sample_weight, sequences)
         labels = None if y is None else read_labels(y, sequences)
         if self.init == "fitted":
             check_is_fitted(self, "transmat_", msg="init='fitted' needs a fitted estimator.")
             emission = deepcopy(self.emission_)
         else:
+            _check_columns(self.emission, sequences.X)
             emission = emissions.resolve(self.emission, sequences.X)
         self.classes_ = self._choose_classes(labels)
         S = len(self.classes_)
@@ -59,11 +69,12 @@ class LearningMixin(CallbackSupportMixin):
         self._chains = {}
         start_fixed = read_fixed(self.startprob_fixed, (S,), "startprob_fixed")
         trans_fixed = read_fixed(self.transmat_fixed, (S, S), "transmat_fixed")
-        data = _Data(encoded, sequences, weights, codes, start_fixed, trans_fixed)
+        data = _Data(encoded, sequences, step_weights, codes, start_fixed, trans_fixed)
         context = self._init_callback_context(max_subtasks=None)
         if codes is not None and (codes >= 0).all():
             self._fit_labelled(emission, data)
         else:
+            data.weights = read_weights(sample_weight, sequences)
             self._fit_em(emission, data, context)
         self.graph_ = self._chain().graph
         return self
@@ -103,11 +114,11 @@ class LearningMixin(CallbackSupportMixin):
 
     def _fit_labelled(self, emission, data):
         S = len(self.classes_)
-        starts, transitions = count_labels(data.codes, data.offsets, S, data.weights)
+        starts, transitions = count_labels(data.codes, data.offsets, S, data.step_weights)
         self.startprob_ = normalise(starts + self.smoothing, data.start_fixed)
         self.transmat_ = normalise(transitions + self.smoothing, data.trans_fixed)
         emission.fit_supervised(
-            data.encoded, data.codes, S, data.step_weights(), offsets=data.offsets,
+            data.encoded, data.codes, S, data.step_weights, offsets=data.offsets,
             smoothing=self.smoothing, random_state=self.random_state,
         )  # fmt: skip
         self.emission_ = emission
@@ -158,11 +169,11 @@ class LearningMixin(CallbackSupportMixin):
             init = emission.default_init if self.init == "auto" else self.init
             emission.initialise(data.encoded, data.offsets, S, init=init, random_state=random_state)
         if data.codes is not None and (data.codes >= 0).any():
-            counted = count_labels(data.codes, data.offsets, S, data.weights)
+            counted = count_labels(data.codes, data.offsets, S, data.step_weights)
             starts = starts + counted[0]
             transitions = transitions + counted[1]
             emission.fit_supervised(
-                data.encoded, data.codes, S, data.step_weights(), offsets=data.offsets,
+                data.encoded, data.codes, S, data.step_weights, offsets=data.offsets,
                 smoothing=self.smoothing, random_state=random_state,
             )  # fmt: skip
         return (
@@ -193,7 +204,7 @@ class LearningMixin(CallbackSupportMixin):
             posteriors = np.nan_to_num(posteriors)
         starts = posteriors[data.offsets[:-1]].T @ data.weights
         if (data.weights != 1).any():
-            posteriors = posteriors * data.step_weights()[:, None]
+            posteriors = posteriors * data.step_weights[:, None]
         if not emission.needs_labels:
             emission = deepcopy(emission)
             emission.maximise(emission.accumulate(data.encoded, posteriors, data.offsets))
@@ -207,17 +218,24 @@ class LearningMixin(CallbackSupportMixin):
 class _Data:
     """What a fit looks at, read once."""
 
-    def __init__(self, encoded, sequences, weights, codes, start_fixed, trans_fixed):
+    def __init__(self, encoded, sequences, step_weights, codes, start_fixed, trans_fixed):
         self.encoded = encoded
         self.sequences = sequences
         self.offsets = sequences.offsets
-        self.weights = weights
+        self.step_weights = step_weights
+        self.weights = None  # one a sequence, for EM
         self.codes = codes
         self.start_fixed = start_fixed
         self.trans_fixed = trans_fixed
 
-    def step_weights(self):
-        return np.repeat(self.weights, np.diff(self.offsets))
+
+def _check_columns(emission, X):
+    """1-d rows are symbols; 1-d numbers may have been meant as one row as well as one column."""
+    if emission == "auto" and len(X.shape) == 1 and getattr(X.dtype, "kind", "") == "f":
+        raise ValueError(
+            "Expected 2D array, got 1D array of floating-point numbers instead. Reshape your data "
+            "using X.reshape(-1, 1) if it has a single feature, or choose an emission."
+        )
 
 
 def _imposed(probabilities, fixed):

@@ -167,31 +167,40 @@ def read_weights(sample_weight, sequences):
     In the list form there is one weight a sequence, in the others one a row, the same in all rows
     of a sequence.
     """
-    n = sequences.n_sequences
+    weights = read_step_weights(sample_weight, sequences)
+    starts = sequences.offsets[:-1]
+    differs = weights != np.repeat(weights[starts], sequences.lengths)
+    if differs.any():
+        i = np.searchsorted(sequences.offsets, np.argmax(differs), side="right") - 1
+        raise ValueError(
+            f"sample_weight differs between the rows of {sequences.describe(i)}; a "
+            f"sequence has one weight, repeated on all its rows."
+        )
+    return weights[starts]
+
+
+def read_step_weights(sample_weight, sequences):
+    """Read sample weights, given as for `read_weights`, as one float64 a step."""
+    n = sequences.n_steps
     if sample_weight is None:
         return np.ones(n)
     if isinstance(sample_weight, Number):
         weights = np.full(n, sample_weight, dtype=np.float64)
     else:
         weights = np.asarray(sample_weight, dtype=np.float64)
-        expected = n if sequences.form == "list" else sequences.n_steps
+        listed = sequences.form == "list"
+        expected = sequences.n_sequences if listed else n
         if weights.ndim != 1 or len(weights) != expected:
-            per = "a sequence" if sequences.form == "list" else "a row"
+            per = "a sequence" if listed else "a row"
             raise ValueError(
                 f"sample_weight has shape {weights.shape}; expected ({expected},), one {per}."
             )
-        if sequences.form != "list":
-            starts = sequences.offsets[:-1]
-            differs = weights != np.repeat(weights[starts], sequences.lengths)
-            if differs.any() and not np.isnan(weights).any():
-                i = np.searchsorted(sequences.offsets, np.argmax(differs), side="right") - 1
-                raise ValueError(
-                    f"sample_weight differs between the rows of {sequences.describe(i)}; a "
-                    f"sequence has one weight, repeated on all its rows."
-                )
-            weights = weights[starts]
+        if listed:
+            weights = np.repeat(weights, sequences.lengths)
     if not np.isfinite(weights).all() or (weights < 0).any():
         raise ValueError("sample_weight must hold finite weights that are not negative.")
+    if not weights.any():
+        raise ValueError("All sample weights are zero: there is nothing to learn from.")
     return weights
 
 
