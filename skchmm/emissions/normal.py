@@ -39,9 +39,12 @@ class Rows:
 
 
 def _patterns(observed):
-    packed = np.packbits(observed, axis=1)
-    distinct, which = np.unique(packed, axis=0, return_inverse=True)
-    which = which.reshape(-1)
+    if observed.shape[1] <= 62:
+        codes = observed @ (1 << np.arange(observed.shape[1]))
+        distinct, which = np.unique(codes, return_inverse=True)
+    else:
+        distinct, which = np.unique(observed, axis=0, return_inverse=True)
+        which = which.reshape(-1)
     order = np.argsort(which, kind="stable")
     for rows in np.split(order, np.cumsum(np.bincount(which, minlength=len(distinct)))[:-1]):
         columns = np.flatnonzero(observed[rows[0]])

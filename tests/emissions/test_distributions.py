@@ -331,3 +331,12 @@ def test_one_dimensional_rows_are_one_column():
     emission = Gaussian()
     emission.encode(np.array([1.0, 2.0]), reset=True)
     assert emission.n_features_in_ == 1
+
+
+def test_more_columns_than_bits_of_a_pattern():
+    rng = np.random.default_rng(0)
+    X = vectors(rng, 10, 70, missing=0.1)
+    X[1] = np.nan
+    emission = Gaussian.from_parameters(np.zeros((1, 70)), np.eye(70)[None], "full")
+    found = emission.log_likelihood(emission.encode(X, reset=False)).dense()[:, 0]
+    np.testing.assert_allclose(found, np.nansum(stats.norm.logpdf(X), axis=1), rtol=1e-10)
