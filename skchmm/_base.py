@@ -10,6 +10,14 @@ from .sequences import read_labels, read_sequences
 class SequenceEstimator(BaseEstimator):
     """Base class of the estimators that label sequences."""
 
+    # Where one sequence ends and the next begins always concerns the estimator, so routing needs
+    # no set_*_request for it.
+    __metadata_request__fit = {"groups": True, "lengths": True}
+    __metadata_request__predict = {"groups": True, "lengths": True}
+    __metadata_request__predict_proba = {"groups": True, "lengths": True}
+    __metadata_request__predict_log_proba = {"groups": True, "lengths": True}
+    __metadata_request__score = {"groups": True, "lengths": True}
+
     def _read(self, X, lengths, groups, *, reset=False):
         """Sequences whose rows have the features that were (or are now) learned."""
         if not reset:
