@@ -1,10 +1,13 @@
 """Declarative constraints on label paths."""
 
+from . import declare
 from .base import Constraint
 from .boundary import EndsIn, StartsIn
 from .logic import And, Not, Or
+from .ltlf import LTLf
 from .ordering import ForbiddenEdges, Precedence, StageMonotone
 from .path import AllDifferent, Segments, Transitions
+from .regex import Regex
 from .spec import from_spec, to_spec
 from .temporal import (
     CoolDown,
@@ -27,6 +30,7 @@ __all__ = [
     "EndsIn",
     "ExactVisits",
     "ForbiddenEdges",
+    "LTLf",
     "MaxDuration",
     "MinDuration",
     "NoDwell",
@@ -35,12 +39,14 @@ __all__ = [
     "Occupancy",
     "Or",
     "Precedence",
+    "Regex",
     "Segments",
     "StageMonotone",
     "StartsIn",
     "Transitions",
     "VisitBy",
     "Window",
+    "declare",
     "from_spec",
     "to_spec",
 ]

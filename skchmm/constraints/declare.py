@@ -1,0 +1,158 @@
+"""The templates of the process language Declare, by their names.
+
+Each returns a constraint: an :class:`~skchmm.constraints.LTLf` formula, or the constraint of the
+catalog that says the same. An event is a step of the path; a and b are labels or collections of
+labels, of which any one will do. Formulas are read as :class:`~skchmm.constraints.LTLf` says.
+
+Examples
+--------
+>>> from skchmm.constraints import declare
+>>> declare.Response("order", {"deliver", "refund"})
+LTLf('G(order -> F {deliver refund})')
+"""
+
+from .boundary import EndsIn, StartsIn
+from .labels import as_labels
+from .ltlf import WORDS, LTLf
+from .syntax import quote
+from .visitation import Occupancy
+
+__all__ = [
+    "Absence",
+    "AlternatePrecedence",
+    "AlternateResponse",
+    "AlternateSuccession",
+    "ChainPrecedence",
+    "ChainResponse",
+    "ChainSuccession",
+    "Choice",
+    "CoExistence",
+    "End",
+    "Exactly",
+    "ExclusiveChoice",
+    "Existence",
+    "Init",
+    "NotChainSuccession",
+    "NotCoExistence",
+    "NotSuccession",
+    "Precedence",
+    "RespondedExistence",
+    "Response",
+    "Succession",
+]
+
+
+def _formula(template, a, b):
+    """The formula with the labels in the places of a and b."""
+    atoms = []
+    for name, value in (("a", a), ("b", b)):
+        words = [quote(label, WORDS) for label in as_labels(value)]
+        if not words:
+            raise ValueError(f"{name} is empty; name at least one label")
+        atoms.append(words[0] if len(words) == 1 else "{" + " ".join(words) + "}")
+    return LTLf(template.format(a=atoms[0], b=atoms[1]))
+
+
+def Existence(a, n=1):
+    """a occurs at least n times: ``F(a & X F(a & ...))``."""
+    return Occupancy(a, at_least=n)
+
+
+def Absence(a, n=1):
+    """a occurs less than n times: ``!F(a & X F(a & ...))``; by default never, ``G !a``."""
+    return Occupancy(a, at_most=n - 1)
+
+
+def Exactly(a, n=1):
+    """a occurs exactly n times: ``Existence(a, n)`` and ``Absence(a, n + 1)``."""
+    return Occupancy(a, at_least=n, at_most=n)
+
+
+def Init(a):
+    """a occurs first: ``a``."""
+    return StartsIn(a)
+
+
+def End(a):
+    """a occurs last: ``F(last & a)``."""
+    return EndsIn(a)
+
+
+def RespondedExistence(a, b):
+    """If a occurs, b occurs, before or after: ``F a -> F b``."""
+    return _formula("F {a} -> F {b}", a, b)
+
+
+def CoExistence(a, b):
+    """If one of a and b occurs, so does the other: ``F a <-> F b``."""
+    return _formula("F {a} <-> F {b}", a, b)
+
+
+def Response(a, b):
+    """Whenever a occurs, b occurs at that step or after it: ``G(a -> F b)``."""
+    return _formula("G({a} -> F {b})", a, b)
+
+
+def Precedence(a, b):
+    """b occurs only after a has occurred: ``!b W a``."""
+    return _formula("!{b} W {a}", a, b)
+
+
+def Succession(a, b):
+    """Response and precedence: ``G(a -> F b) & (!b W a)``."""
+    return _formula("G({a} -> F {b}) & (!{b} W {a})", a, b)
+
+
+def AlternateResponse(a, b):
+    """After each a, b occurs before the next a: ``G(a -> X(!a U b))``."""
+    return _formula("G({a} -> X(!{a} U {b}))", a, b)
+
+
+def AlternatePrecedence(a, b):
+    """Before each b, a has occurred since the last b: ``(!b W a) & G(b -> WX(!b W a))``."""
+    return _formula("(!{b} W {a}) & G({b} -> WX(!{b} W {a}))", a, b)
+
+
+def AlternateSuccession(a, b):
+    """a and b alternate, a first: ``G(a -> X(!a U b)) & (!b W a) & G(b -> WX(!b W a))``."""
+    return _formula("G({a} -> X(!{a} U {b})) & (!{b} W {a}) & G({b} -> WX(!{b} W {a}))", a, b)
+
+
+def ChainResponse(a, b):
+    """Each a is followed by b at the next step: ``G(a -> X b)``."""
+    return _formula("G({a} -> X {b})", a, b)
+
+
+def ChainPrecedence(a, b):
+    """Each b follows on an a at the step before: ``G(b -> Y a)``."""
+    return _formula("G({b} -> Y {a})", a, b)
+
+
+def ChainSuccession(a, b):
+    """a and b occur only one right after the other: ``G(a -> X b) & G(b -> Y a)``."""
+    return _formula("G({a} -> X {b}) & G({b} -> Y {a})", a, b)
+
+
+def NotCoExistence(a, b):
+    """a and b do not both occur: ``!(F a & F b)``."""
+    return _formula("!(F {a} & F {b})", a, b)
+
+
+def NotSuccession(a, b):
+    """After a, b does not occur: ``G(a -> !F b)``."""
+    return _formula("G({a} -> !F {b})", a, b)
+
+
+def NotChainSuccession(a, b):
+    """Right after a, b does not occur: ``G(a -> !X b)``."""
+    return _formula("G({a} -> !X {b})", a, b)
+
+
+def Choice(a, b):
+    """a or b occurs: ``F a | F b``."""
+    return _formula("F {a} | F {b}", a, b)
+
+
+def ExclusiveChoice(a, b):
+    """a or b occurs, not both: ``(F a | F b) & !(F a & F b)``."""
+    return _formula("(F {a} | F {b}) & !(F {a} & F {b})", a, b)

@@ -1,0 +1,170 @@
+"""Regular expressions over labels."""
+
+from ..exceptions import ControllerTooLargeError
+from .base import Constraint
+from .glushkov import automaton, n_positions
+from .syntax import Parser, label_numbers
+
+_TOKEN = r"""(?P<symbol>\[\^|[()|*+?.\[\]{}])|(?P<label>[^\s()|*+?.\[\]{}^'"\\]+)"""
+_STARS = {"*": (0, None), "+": (1, None), "?": (0, 1)}
+
+
+class _PatternParser(Parser):
+    """Recursive descent; what it gives is described in `glushkov`."""
+
+    def __init__(self, text):
+        super().__init__(text, _TOKEN)
+
+    def parse(self):
+        if self.next.kind == "end":
+            self.fail("the pattern is empty; a path has at least one label")
+        node = self.alternatives()
+        if self.next.kind == ")":
+            self.fail("this ')' closes nothing")
+        if self.next.kind != "end":
+            self.fail(f"{self.next.text!r} does not belong here")
+        return node
+
+    def alternatives(self):
+        parts = [self.sequence()]
+        while self.take("|"):
+            parts.append(self.sequence())
+        return parts[0] if len(parts) == 1 else ("or", tuple(parts))
+
+    def sequence(self):
+        parts = [self.repeated()]
+        while self.next.kind in ("label", ".", "[", "[^", "("):
+            parts.append(self.repeated())
+        return parts[0] if len(parts) == 1 else ("seq", tuple(parts))
+
+    def repeated(self):
+        node = self.single()
+        while token := self.take("*", "+", "?", "{"):
+            low, high = _STARS.get(token.kind) or self.bounds(token)
+            node = ("repeat", node, low, high)
+        return node
+
+    def bounds(self, opening):
+        """m}, m,n} or m,} after a brace."""
+        text = ""
+        while token := self.take("label"):
+            text += token.text
+        low, comma, high = text.partition(",")
+        good = low.isdecimal() and (high.isdecimal() or not high)
+        if not good or not self.take("}"):
+            self.fail("a repetition is {m}, {m,n} or {m,}, with numbers m and n", opening)
+        low = int(low)
+        high = low if not comma else int(high) if high else None
+        if high is not None and low > high:
+            self.fail(f"at least {low} and at most {high} contradict each other", opening)
+        return low, high
+
+    def single(self):
+        token = self.take()
+        if token.kind == "label":
+            return ("set", False, (self.label(token),))
+        if token.kind == ".":
+            return ("set", True, ())
+        if token.kind in ("[", "[^"):
+            labels = []
+            while inner := self.take("label"):
+                labels.append(self.label(inner))
+            if not labels:
+                self.fail("a set names at least one label")
+            if not self.take("]"):
+                self.unclosed(token, "]", "a set holds labels only, and ends with ']'")
+            return ("set", token.kind == "[^", tuple(labels))
+        if token.kind == "(":
+            node = self.alternatives()
+            if not self.take(")"):
+                self.unclosed(token, ")", f"{self.next.text!r} does not belong here")
+            return node
+        found = "the pattern ends" if token.kind == "end" else f"there is {token.text!r}"
+        self.fail(f"expected a label, '.', a set or a group, but {found}", token)
+
+    def unclosed(self, opening, closing, otherwise):
+        if self.next.kind == "end":
+            self.fail(f"this {opening.text!r} is never closed by {closing!r}", opening)
+        self.fail(otherwise)
+
+
+def _labels(node):
+    if node[0] == "set":
+        return list(node[2])
+    parts = [node[1]] if node[0] == "repeat" else node[1]
+    return [label for part in parts for label in _labels(part)]
+
+
+class Regex(Constraint):
+    """The whole path matches a regular expression over labels.
+
+    Labels are separated by spaces; other spaces mean nothing.
+
+    ====================  ==================================================
+    ``a``                 the label a, for one step
+    ``'x y'``, ``"3+"``   a quoted label; a backslash takes the next
+                          character as it is
+    ``.``                 any label
+    ``[a b]``, ``[^a b]`` one of the labels; any other label
+    ``e f``, ``e | f``    e, then f; e or f
+    ``e*``, ``e+``,       any number of times, at least once,
+    ``e?``                at most once
+    ``e{m}``, ``e{m,n}``, m times, m to n times,
+    ``e{m,}``             at least m times
+    ``( )``               grouping
+    ====================  ==================================================
+
+    Repetition binds tighter than sequence, and sequence tighter than ``|``. A bare ``3`` is the
+    label 3 or '3', whichever there is among the states ('3' if both are). The controller is
+    minimal.
+
+    Parameters
+    ----------
+    pattern : str
+
+    Examples
+    --------
+    A gene with its reading frame:
+
+    >>> from skchmm import satisfies
+    >>> from skchmm.constraints import Regex
+    >>> gene = Regex("UTR5+ START{3} (CDS CDS CDS)+ STOP{3} UTR3+")
+    >>> path = ["UTR5"] + ["START"] * 3 + ["CDS"] * 9 + ["STOP"] * 3 + ["UTR3"] * 4
+    >>> satisfies(path, gene)
+    True
+    >>> satisfies([x for t, x in enumerate(path) if t != 5], gene)
+    False
+    """
+
+    _label_parameters = ()
+
+    def __init__(self, pattern):
+        self.pattern = pattern
+
+    def _parsed(self):
+        if not isinstance(self.pattern, str):
+            raise self._error(f"pattern must be a string, got {self.pattern!r}")
+        try:
+            return _PatternParser(self.pattern).parse()
+        except ValueError as error:
+            raise self._error(str(error)) from None
+        except RecursionError:
+            raise self._error("the groups are nested too deeply") from None
+
+    def _normal(self, name):
+        return self._parsed()
+
+    def labels(self):
+        return list(dict.fromkeys(label.value for label in _labels(self._parsed())))
+
+    def _build(self, states, max_nodes):
+        node = self._parsed()
+        try:
+            numbers = label_numbers(_labels(node), self.pattern, states)
+        except ValueError as error:
+            raise self._error(str(error)) from None
+        self._check_size(n_positions(node), max_nodes)
+        try:
+            return automaton(node, numbers, states, max_nodes)
+        except ControllerTooLargeError as error:
+            raise self._error(str(error), ControllerTooLargeError) from None
