@@ -1,0 +1,102 @@
+# Everything sets itself up: `make demo` and `make test` need Python >= 3.11, make and a C
+# compiler. Another interpreter: make test PYTHON=python3.13 VENV=.venv-3.13
+
+PYTHON ?= python3
+VENV ?= .venv
+FLOOR_VENV ?= .venv-floor
+# For pytest, e.g. make test ARGS="tests/test_graph.py -n 0 -x"
+ARGS ?=
+NAME ?=
+
+# The oldest releases that the package promises to work with.
+FLOOR = numpy==2.0.* scipy==1.13.* scikit-learn==1.6.* pandas==2.2.* matplotlib==3.9.*
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+KERNELS := $(wildcard skchmm/_kernels/*.pyx skchmm/_kernels/*.pxd skchmm/_kernels/*.h)
+
+# One process a core, so BLAS and OpenMP need no threads of their own.
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+
+.PHONY: help demo test test-floor lint format bench paper doc wheel sdist build clean
+.DELETE_ON_ERROR:
+
+help:
+	@echo "make demo        decode a noisy protocol with and without constraints; writes demo.png"
+	@echo "make test        all tests, the code in README and docs included"
+	@echo "make test-floor  the same with the oldest supported numpy, scipy and scikit-learn"
+	@echo "make lint        ruff and cython-lint        make format  let ruff rewrite"
+	@echo "make bench       speed side by side with other libraries"
+	@echo "make paper       the experiments of the paper, one by NAME=..."
+	@echo "make doc         doc/_build/html/index.html"
+	@echo "make wheel, make sdist, make clean"
+
+# ------------------------------------------------------------------ set-up
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo \
+	  "$(PYTHON) is missing or older than 3.11; name another one: make PYTHON=..." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+# What builds the package has to be there before it, since builds are not isolated: an isolated
+# build would download numpy and Cython anew each time.
+$(VENV)/.packages: pyproject.toml | $(BIN)/python
+	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' > $(VENV)/build-requires.txt
+	$(PIP) install -q -r $(VENV)/build-requires.txt
+	$(PIP) install -q --no-build-isolation -e '.[test,lint]'
+	@touch $@
+
+$(VENV)/.kernels: $(VENV)/.packages setup.py $(KERNELS)
+	$(BIN)/python setup.py -q build_ext --inplace
+	@touch $@
+
+$(VENV)/.doc-packages: $(VENV)/.kernels
+	$(PIP) install -q --no-build-isolation -e '.[doc]'
+	@touch $@
+
+build: $(VENV)/.kernels
+
+# -------------------------------------------------------------------- use
+demo: $(VENV)/.kernels
+	$(BIN)/python examples/plot_demo.py demo.png
+
+test: $(VENV)/.kernels
+	$(ONE_THREAD) $(BIN)/python -m pytest -n auto $(ARGS)
+
+$(FLOOR_VENV)/.packages: pyproject.toml $(VENV)/.kernels
+	$(PYTHON) -m venv $(FLOOR_VENV)
+	$(FLOOR_VENV)/bin/pip install -q -r $(VENV)/build-requires.txt $(FLOOR)
+	$(FLOOR_VENV)/bin/pip install -q --no-build-isolation -e '.[test]' $(FLOOR)
+	@touch $@
+
+# The kernels built above are used: numpy's C API is upward and downward compatible from 2.0 on.
+test-floor: $(FLOOR_VENV)/.packages $(VENV)/.kernels
+	$(ONE_THREAD) $(FLOOR_VENV)/bin/python -m pytest -n auto $(ARGS)
+
+# cython-lint calls pycodestyle by name.
+lint: $(VENV)/.packages
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	PATH="$(abspath $(BIN)):$$PATH" cython-lint skchmm
+
+format: $(VENV)/.packages
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.kernels
+	$(BIN)/python -m benchmarks.peers $(ARGS)
+
+paper: $(VENV)/.kernels
+	$(BIN)/python -m benchmarks.paper $(NAME) $(ARGS)
+
+doc: $(VENV)/.doc-packages
+	$(BIN)/python -m sphinx -q -W --keep-going -b html doc doc/_build/html
+	@echo "doc/_build/html/index.html"
+
+wheel sdist: | $(BIN)/python
+	$(PIP) install -q build
+	$(BIN)/python -m build --$@
+
+# Leaves virtual environments and what git tracks.
+clean:
+	rm -rf build dist *.egg-info doc/_build doc/api/generated doc/auto_examples demo.png
+	rm -f skchmm/_kernels/*.c skchmm/_kernels/*.so $(VENV)/.kernels
