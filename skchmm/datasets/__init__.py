@@ -1,0 +1,18 @@
+"""Synthetic problems, and loaders for the file formats of labelled sequences."""
+
+from .casas import load_casas
+from .files import get_data_home
+from .generators import make_chain, make_protocol
+from .ordonez import load_ordonez
+from .runs import load_runs
+from .transcripts import load_transcripts
+
+__all__ = [
+    "get_data_home",
+    "load_casas",
+    "load_ordonez",
+    "load_runs",
+    "load_transcripts",
+    "make_chain",
+    "make_protocol",
+]

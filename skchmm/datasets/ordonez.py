@@ -1,0 +1,95 @@
+"""The smart-home format of Ordonez: intervals of sensors and of activities."""
+
+import numpy as np
+
+from .days import by_day, check_day_start, read_time
+from .files import find_file, malformed, read_lines
+
+
+def load_ordonez(
+    sensors, adls, *, with_ends=False, idle="IDLE", day_start=0, data_home=None, return_X_y=False
+):
+    """Load the sensors and the activities of a home as one event sequence a day.
+
+    Both files ("ADLs recognition using binary sensors", UCI) have two header lines, then intervals:
+    start, end and location, type, place of a sensor, or start, end and an activity.
+
+    Parameters
+    ----------
+    sensors, adls : str or path-like
+        The two files, here or in the data home.
+    with_ends : bool, default=False
+        An event is the start of a sensor's interval, its symbol the sensor
+        (``Door/PIR/Kitchen``). With True its end is one too, and symbols end in ``=ON``, ``=OFF``.
+    idle : str, default="IDLE"
+        The label of events during no activity.
+    day_start : float, default=0
+        The hour at which a day begins.
+    data_home : str or path-like, default=None
+        See :func:`get_data_home`.
+    return_X_y : bool, default=False
+        Only ``(X, y)``.
+
+    Returns
+    -------
+    Bunch
+        X (list of arrays of symbols), y (list of arrays of labels), times (list of arrays of
+        seconds since the start of the day), ids and groups (the days), states, symbols, DESCR.
+
+    Notes
+    -----
+    The label of an event is the activity under way (both ends of its interval included), that which
+    began last if there are several.
+    """
+    check_day_start(day_start)
+    sensors, adls = find_file(sensors, data_home), find_file(adls, data_home)
+    events = []
+    for start, end, name in _intervals(sensors, ("location", "type", "place")):
+        events.append((start, f"{name}=ON" if with_ends else name))
+        if with_ends:
+            events.append((end, f"{name}=OFF"))
+    if not events:
+        raise ValueError(f"{sensors} has no intervals.")
+    events.sort(key=lambda event: event[0])
+    times = [moment for moment, _ in events]
+    clock = np.array(times, dtype="datetime64[us]")
+    labels = np.full(len(times), idle, dtype=object)
+    for start, end, activity in sorted(_intervals(adls, ("activity",)), key=lambda one: one[0]):
+        begin = np.searchsorted(clock, np.datetime64(start), side="left")
+        stop = np.searchsorted(clock, np.datetime64(end), side="right")
+        labels[begin:stop] = activity
+    return by_day(
+        times,
+        [symbol for _, symbol in events],
+        labels.tolist(),
+        idle=idle,
+        day_start=day_start,
+        description=f"Ordonez home {sensors.name}",
+        return_X_y=return_X_y,
+    )
+
+
+def _intervals(path, names):
+    """Start, end and name (the last columns, joined) of each line after the header."""
+    intervals = []
+    expected = f"start date and time, end date and time, {', '.join(names)}"
+    for number, line in read_lines(path):
+        if number == 1 and not line.lower().startswith("start"):
+            raise malformed(
+                path, 1, f"expected the header 'Start time  End time ...', got {line!r}"
+            )
+        if number == 2 and not line.startswith("--"):
+            raise malformed(path, 2, f"expected dashes under the header, got {line!r}")
+        if number <= 2 or not line.strip():
+            continue
+        parts = line.split()
+        if len(parts) != 4 + len(names):
+            raise malformed(path, number, f"expected {expected}; got {line!r}")
+        try:
+            start, end = read_time(" ".join(parts[:2])), read_time(" ".join(parts[2:4]))
+        except ValueError:
+            raise malformed(path, number, f"expected {expected}; got {line!r}") from None
+        if end < start:
+            raise malformed(path, number, f"the interval ends ({end}) before it starts ({start})")
+        intervals.append((start, end, "/".join(parts[4:])))
+    return intervals

@@ -1,0 +1,135 @@
+"""Spliced transcripts, each nucleotide labelled UTR5, START, CDS, STOP or UTR3."""
+
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.utils import Bunch
+
+from .annotation import read_annotation
+from .files import find_file, malformed, read_lines
+
+STATES = ("UTR5", "START", "CDS", "STOP", "UTR3")
+COLUMNS = ("transcript", "gene", "cds_start0", "cds_end0", "mrna")
+
+
+class Transcript(NamedTuple):
+    """A spliced transcript; its coding part ``mrna[start:end]`` has both start and stop codon."""
+
+    name: str
+    gene: str
+    mrna: str
+    start: int
+    end: int
+
+
+def load_transcripts(path, fasta=None, *, one_per_gene=False, data_home=None, return_X_y=False):
+    """Load transcripts from a table, or from an annotation and a genome.
+
+    Only transcripts with all five labels are loaded: those with both UTRs, and a coding part of
+    more than a start and a stop codon.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A tab-separated table with a header and the columns transcript, gene, cds_start0, cds_end0
+        (0-based, half open, in the mRNA; with start and stop codon) and mrna; or an annotation
+        in GTF or GFF3. Gzipped or not, here or in the data home.
+    fasta : str or path-like, default=None
+        The genome for an annotation; not needed for a GFF3 file that has it at its end.
+    one_per_gene : bool, default=False
+        Only the transcript with the longest coding part of each gene (the first of several).
+    data_home : str or path-like, default=None
+        See :func:`get_data_home`.
+    return_X_y : bool, default=False
+        Only ``(X, y)``.
+
+    Returns
+    -------
+    Bunch
+        X (list of arrays of single upper-case letters), y (list of arrays of labels), ids (the
+        transcripts), groups (their genes), states, n_left_out, DESCR.
+
+    Notes
+    -----
+    START is the first three nucleotides of the coding part, STOP its last three. The coding part of
+    an annotation spans its CDS, start_codon and stop_codon lines (GTF leaves the stop codon out of
+    the CDS, GFF3 does not); for GTF without stop_codon lines, it is prolonged by a stop codon that
+    follows. Exons are those of the exon lines, or else of UTR and CDS lines. Transcripts on more
+    than one strand (trans-splicing) are left out.
+    """
+    path = find_file(path, data_home)
+    if fasta is not None:
+        fasta = find_file(fasta, data_home)
+    transcripts = _read_table(path) if _is_table(path) else read_annotation(path, fasta, Transcript)
+    whole = [one for one in transcripts if one is not None and _has_all_parts(one)]
+    n_left_out = len(transcripts) - len(whole)
+    if one_per_gene:
+        longest = {}
+        for one in whole:
+            best = longest.setdefault(one.gene, one)
+            if one.end - one.start > best.end - best.start:
+                longest[one.gene] = one
+        whole = [one for one in whole if longest[one.gene] is one]
+    X = [np.frombuffer(one.mrna.encode("ascii"), dtype="S1").astype("U1") for one in whole]
+    y = [_labels(one) for one in whole]
+    if return_X_y:
+        return X, y
+    genes = np.array([one.gene for one in whole])
+    return Bunch(
+        X=X,
+        y=y,
+        ids=np.array([one.name for one in whole]),
+        groups=genes,
+        states=STATES,
+        n_left_out=n_left_out,
+        DESCR=f"{path.name}: {len(X)} transcripts of {len(set(genes.tolist()))} genes, "
+        f"{sum(map(len, X))} nucleotides labelled {', '.join(STATES)}.",
+    )
+
+
+def _has_all_parts(one):
+    return one.start > 0 and one.end < len(one.mrna) and one.end - one.start > 6
+
+
+def _labels(one):
+    sizes = [one.start, 3, one.end - one.start - 6, 3, len(one.mrna) - one.end]
+    return np.repeat(STATES, sizes)
+
+
+def _is_table(path):
+    for _, line in read_lines(path):
+        if line.strip() and not line.startswith("#"):
+            return line.split("\t")[0] == "transcript"
+    raise ValueError(f"{path} is empty.")
+
+
+def _read_table(path):
+    transcripts, header = [], None
+    for number, line in read_lines(path):
+        if not line.strip() or line.startswith("#"):
+            continue
+        fields = line.split("\t")
+        if header is None:
+            header = fields
+            missing = [column for column in COLUMNS if column not in header]
+            if missing:
+                raise malformed(path, number, f"the header has no column {', '.join(missing)}")
+            continue
+        if len(fields) != len(header):
+            raise malformed(
+                path, number, f"expected {len(header)} tab-separated fields, got {len(fields)}"
+            )
+        row = dict(zip(header, fields))
+        mrna = row["mrna"].upper()
+        if not (mrna.isascii() and mrna.isalpha()):
+            raise malformed(path, number, "mrna is not a sequence of letters")
+        try:
+            start, end = int(row["cds_start0"]), int(row["cds_end0"])
+        except ValueError:
+            raise malformed(path, number, "cds_start0 and cds_end0 must be integers") from None
+        if not 0 <= start < end <= len(mrna):
+            raise malformed(
+                path, number, f"the CDS {start}:{end} is not within the mRNA of {len(mrna)} letters"
+            )
+        transcripts.append(Transcript(row["transcript"], row["gene"], mrna, start, end))
+    return transcripts

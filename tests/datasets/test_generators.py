@@ -1,0 +1,60 @@
+import numpy as np
+import pytest
+
+from skchmm.constraints.compile import compile, satisfies
+from skchmm.datasets import make_chain, make_protocol
+from skchmm.exceptions import InfeasibleSequenceError
+from skchmm.mining import ConstraintMiner
+
+
+@pytest.mark.parametrize("make", [make_chain, make_protocol])
+def test_paths_satisfy_the_constraints(make):
+    data = make(8, n_steps=(40, 60), random_state=0)
+    assert len(data.X) == len(data.y) == 8
+    assert all(40 <= len(x) == len(y) <= 60 for x, y in zip(data.X, data.y))
+    assert len({len(x) for x in data.X}) > 1
+    for y in data.y:
+        assert satisfies(y, data.constraints, data.states)
+    assert data.DESCR
+
+
+@pytest.mark.parametrize("make", [make_chain, make_protocol])
+def test_seeds(make):
+    one, same, other = (make(3, 30, random_state=seed) for seed in (0, 0, 1))
+    assert all(np.array_equal(a, b) for a, b in zip(one.X, same.X))
+    assert all(np.array_equal(a, b) for a, b in zip(one.y, same.y))
+    assert not all(np.array_equal(a, b) for a, b in zip(one.X, other.X))
+    X, y = make(3, 30, random_state=0, return_X_y=True)
+    assert np.array_equal(X[2], one.X[2])
+    assert np.array_equal(y[2], one.y[2])
+
+
+def test_chain_symbols_have_their_probabilities():
+    data = make_chain(200, 100, noise=0.5, random_state=0)
+    X, y = np.concatenate(data.X), np.concatenate(data.y)
+    for state, row in zip(data.states, data.emissionprob):
+        shares = np.bincount(X[y == state], minlength=8) / np.sum(y == state)
+        assert row.sum() == pytest.approx(1)
+        assert np.allclose(shares, row, atol=0.03)
+
+
+def test_chain_rules_can_be_mined():
+    data = make_chain(400, 100, stay=0.9, random_state=0)
+    mined = ConstraintMiner().fit(data.y).constraints_
+    assert compile(mined, data.states).equivalent(compile(data.constraints, data.states))
+
+
+def test_protocol_features_have_their_means():
+    data = make_protocol(30, 300, n_features=2, subject=0.0, random_state=0)
+    X, y = np.concatenate(data.X), np.concatenate(data.y)
+    assert X.shape == (30 * 300, 2)
+    for state, mean in zip(data.states, data.means):
+        assert np.allclose(X[y == state].mean(axis=0), mean, atol=0.2)
+    assert np.array_equal(data.groups, np.arange(30))
+
+
+def test_impossible_requests():
+    with pytest.raises(InfeasibleSequenceError, match="3 steps"):
+        make_chain(1, 3)  # there are four states to go through
+    with pytest.raises(ValueError, match="stay"):
+        make_chain(1, 10, stay=1.5)
