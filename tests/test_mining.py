@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -295,6 +296,9 @@ def test_is_a_scikit_learn_estimator():
         _ = copy.support_
     assert not hasattr(copy, "support_")
     assert miner.fit(chain_paths(3)) is miner
+    with config_context(enable_metadata_routing=True):
+        miner.set_fit_request(groups=True, lengths=True)
+        assert miner.get_metadata_routing().fit.requests == {"groups": True, "lengths": True}
 
 
 def test_only_the_table_needs_pandas(monkeypatch):

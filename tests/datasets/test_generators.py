@@ -1,9 +1,11 @@
 import numpy as np
 import pytest
 
+from skchmm import ConstrainedHMM
 from skchmm.constraints.compile import compile, satisfies
 from skchmm.datasets import make_chain, make_protocol
 from skchmm.exceptions import InfeasibleSequenceError
+from skchmm.metrics import sequence_accuracy_score, trajectory_validity_rate
 from skchmm.mining import ConstraintMiner
 
 
@@ -42,6 +44,18 @@ def test_chain_rules_can_be_mined():
     data = make_chain(400, 100, stay=0.9, random_state=0)
     mined = ConstraintMiner().fit(data.y).constraints_
     assert compile(mined, data.states).equivalent(compile(data.constraints, data.states))
+
+
+def test_chain_is_as_hard_as_it_says():
+    accuracy, validity = [], []
+    for seed in range(5):
+        data = make_chain(90, 200, random_state=seed)
+        model = ConstrainedHMM(states=data.states, emission="categorical")
+        path = model.fit(data.X[:60], data.y[:60]).predict(data.X[60:])
+        accuracy.append(sequence_accuracy_score(data.y[60:], path))
+        validity.append(trajectory_validity_rate(path, data.constraints))
+    assert 0.97 < np.mean(accuracy) < 0.99
+    assert 0.8 < np.mean(validity) < 0.94
 
 
 def test_protocol_features_have_their_means():
