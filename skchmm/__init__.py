@@ -3,18 +3,24 @@
 from .constrained import ConstrainedHMM
 from .constraints.compile import compile, satisfies
 from .controller import Controller
+from .decoders import BeamRejectionDecoder, PostHocFilter, TopologyMaskedHMM
 from .exceptions import (
     ControllerTooLargeError,
     InfeasibleSequenceError,
     InfeasibleSequenceWarning,
+    NotEnforcedWarning,
 )
 
 __all__ = [
+    "BeamRejectionDecoder",
     "ConstrainedHMM",
     "Controller",
     "ControllerTooLargeError",
     "InfeasibleSequenceError",
     "InfeasibleSequenceWarning",
+    "NotEnforcedWarning",
+    "PostHocFilter",
+    "TopologyMaskedHMM",
     "compile",
     "satisfies",
 ]

@@ -11,3 +11,7 @@ class InfeasibleSequenceWarning(UserWarning):
 
 class ControllerTooLargeError(ValueError):
     """The product of the constraints outgrew ``max_nodes``."""
+
+
+class NotEnforcedWarning(UserWarning):
+    """A decoder was given constraints that it does not enforce, by its nature."""

@@ -1,0 +1,171 @@
+"""BeamRejectionDecoder: beam search that rejects what a step can see."""
+
+import warnings
+
+import numpy as np
+
+from .._kernels.beam import beam_search
+from ..constraints.compile import compile
+from ..exceptions import InfeasibleSequenceError, InfeasibleSequenceWarning
+from ..inference import longest
+from ._plain import PlainHMM
+from ._rules import split_local_rules
+
+
+class BeamRejectionDecoder(PlainHMM):
+    """Hidden Markov model decoded by beam search with rejection of forbidden steps.
+
+    At every step the `beam_width` best hypotheses are extended, and an extension that breaks a rule
+    there and then is rejected. That is seen for ``ForbiddenEdges`` (and other rules on
+    neighbouring labels, such as ``NoDwell``), ``NoReentry``, ``StageMonotone`` and ``Precedence``.
+    What only the end of a path can settle (how often, how long, where it ends) is not enforced:
+    there is no look-ahead. Such constraints are listed in ``not_enforced_``, and `fit` warns.
+
+    Hypotheses that the future cannot tell apart (same state, same memory of the rules) are merged
+    and the better one kept, so a beam as wide as there are such pairs is exact under the rules that
+    it sees. Only decoding looks at the constraints: learning, `predict_proba` and
+    `log_likelihood` are those of the hidden Markov model without them.
+
+    Parameters
+    ----------
+    beam_width : int or None, default=64
+        Hypotheses to keep at each step; None keeps all.
+    n_states : int, optional
+        Number of hidden states, where neither `states` nor labels say it.
+    states : sequence of labels, optional
+        The hidden states, in this order. Default: the labels in y, sorted; without y, 0, 1, ...
+    emission : str, Emission or scikit-learn estimator, default="auto"
+        As in :class:`~skchmm.ConstrainedHMM`.
+    constraints : constraint, Controller, ConstraintMiner or list of them, optional
+    on_infeasible : {"warn", "raise"}, default="warn"
+        What to do with a sequence in which every hypothesis was rejected, which may happen where
+        feasible paths exist: answer with the best path without rules and warn
+        (:class:`~skchmm.InfeasibleSequenceWarning`), or raise
+        :class:`~skchmm.InfeasibleSequenceError`.
+    smoothing, n_iter, tol, init, startprob_fixed, transmat_fixed, n_init, max_nodes, n_jobs, \
+random_state, verbose
+        As in :class:`~skchmm.ConstrainedHMM`.
+
+    Attributes
+    ----------
+    classes_ : ndarray (S,)
+    startprob_ : ndarray (S,)
+    transmat_ : ndarray (S, S)
+    emission_ : Emission
+    constraints_ : list
+    not_enforced_ : list
+        Those that no single step can break.
+    local_controller_ : Controller
+        What rejects: the other constraints.
+    history_, n_iter_, converged_
+        Of EM.
+
+    See Also
+    --------
+    skchmm.ConstrainedHMM : enforces all constraints, exactly.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skchmm import BeamRejectionDecoder
+    >>> from skchmm.constraints import NoReentry
+    >>> X, y = np.array(list("xxyyxxyy")), np.array(list("aabbaabb"))
+    >>> model = BeamRejectionDecoder(constraints=NoReentry("a")).fit(X, y)
+    >>> model.predict(np.array(list("xyyyx")))
+    array(['a', 'b', 'b', 'b', 'b'], dtype='<U1')
+    """
+
+    def __init__(
+        self,
+        beam_width=64,
+        *,
+        n_states=None,
+        states=None,
+        emission="auto",
+        constraints=None,
+        on_infeasible="warn",
+        smoothing=0.5,
+        n_iter=100,
+        tol=1e-5,
+        init="auto",
+        startprob_fixed=None,
+        transmat_fixed=None,
+        n_init=1,
+        max_nodes=1_000_000,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        super().__init__(
+            n_states=n_states,
+            states=states,
+            emission=emission,
+            constraints=constraints,
+            smoothing=smoothing,
+            n_iter=n_iter,
+            tol=tol,
+            init=init,
+            startprob_fixed=startprob_fixed,
+            transmat_fixed=transmat_fixed,
+            n_init=n_init,
+            max_nodes=max_nodes,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.beam_width = beam_width
+        self.on_infeasible = on_infeasible
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        width = self.beam_width
+        if width is not None and not (isinstance(width, (int, np.integer)) and width >= 1):
+            raise ValueError(f"beam_width must be an integer >= 1 or None, got {width!r}.")
+
+    def _apply_constraints(self):
+        states = self.classes_.tolist()
+        local, others = split_local_rules(self.constraints_, states, self.max_nodes)
+        # Every one of these rules accepts wherever it is not yet broken, so that compiling them
+        # together cuts off nothing in advance.
+        self.local_controller_ = compile(local, states, max_nodes=self.max_nodes)
+        return others
+
+    def _decode(self, sequences, frames):
+        path, log_prob = self._search(frames, sequences.offsets)
+        dead = np.flatnonzero(np.isneginf(log_prob))
+        if len(dead):
+            free, free_prob = super()._decode(sequences, frames)
+            self._report_dead(sequences, dead)
+            for s in dead:
+                steps = slice(*sequences.offsets[s : s + 2])
+                path[steps], log_prob[s] = free[steps], free_prob[s]
+        return path, log_prob
+
+    def _search(self, frames, offsets):
+        rules = self.local_controller_
+        rules.check_length(longest(offsets))
+        path = np.empty(frames.n_steps, dtype=np.int32)
+        log_prob = np.empty(len(offsets) - 1)
+        rows = None if frames.index is None else np.ascontiguousarray(frames.index, np.int32)
+        width = np.iinfo(np.int32).max if self.beam_width is None else self.beam_width
+        with np.errstate(divide="ignore"):
+            log_trans, log_start = np.log(self.transmat_), np.log(self.startprob_)
+        beam_search(
+            rules.tables, rules.epochs, log_trans, log_start, frames.table, rows, offsets,
+            0, len(log_prob), width, path, log_prob,
+        )  # fmt: skip
+        return path, log_prob
+
+    def _report_dead(self, sequences, dead):
+        others = f" (and {len(dead) - 1} more)" if len(dead) > 1 else ""
+        message = (
+            f"Every hypothesis of {sequences.describe(dead[0])}{others} was rejected: widen the "
+            f"beam (beam_width={self.beam_width}) or look at the constraints."
+        )
+        if self.on_infeasible != "warn":
+            raise InfeasibleSequenceError(message)
+        warnings.warn(
+            message + " The best path without rules is returned.",
+            InfeasibleSequenceWarning,
+            stacklevel=4,
+        )

@@ -1,0 +1,140 @@
+"""PostHocFilter: the first of the best paths that happens to be feasible."""
+
+from itertools import islice
+
+import numpy as np
+
+from ..kbest import iterate_paths
+from ._plain import PlainHMM
+
+
+class PostHocFilter(PlainHMM):
+    """Hidden Markov model that looks for a feasible path among its best paths.
+
+    The paths of a sequence are found one at a time, most probable first and none twice, and
+    the first that satisfies the constraints is the answer. If none of `n_candidates` does, the
+    most probable path is, feasible or not: the number of infeasible paths that come first can grow
+    exponentially with the length of the sequence.
+
+    Only decoding looks at the constraints. Learning, `predict_proba` and `log_likelihood` are
+    those of the hidden Markov model without them.
+
+    Parameters
+    ----------
+    n_candidates : int, default=50
+        Most paths to look at in a sequence.
+    n_states : int, optional
+        Number of hidden states, where neither `states` nor labels say it.
+    states : sequence of labels, optional
+        The hidden states, in this order. Default: the labels in y, sorted; without y, 0, 1, ...
+    emission : str, Emission or scikit-learn estimator, default="auto"
+        As in :class:`~skchmm.ConstrainedHMM`.
+    constraints : constraint, Controller, ConstraintMiner or list of them, optional
+    smoothing, n_iter, tol, init, startprob_fixed, transmat_fixed, n_init, max_nodes, n_jobs, \
+random_state, verbose
+        As in :class:`~skchmm.ConstrainedHMM`.
+
+    Attributes
+    ----------
+    classes_ : ndarray (S,)
+    startprob_ : ndarray (S,)
+    transmat_ : ndarray (S, S)
+    emission_ : Emission
+    constraints_ : list
+    n_examined_ : ndarray (n_sequences,)
+        How many paths the last call of `predict` or `decode` looked at in each sequence.
+    n_feasible_ : int
+        For how many of these sequences it found a feasible one.
+    history_, n_iter_, converged_
+        Of EM.
+
+    See Also
+    --------
+    skchmm.ConstrainedHMM : the best of all feasible paths, always.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skchmm import PostHocFilter
+    >>> from skchmm.constraints import EndsIn
+    >>> X, y = np.array(list("xxyyxxyy")), np.array(list("aabbaabb"))
+    >>> model = PostHocFilter(constraints=EndsIn("b")).fit(X, y)
+    >>> model.predict(np.array(list("yyx")))
+    array(['b', 'b', 'b'], dtype='<U1')
+    >>> model.n_examined_
+    array([3])
+    """
+
+    def __init__(
+        self,
+        n_candidates=50,
+        *,
+        n_states=None,
+        states=None,
+        emission="auto",
+        constraints=None,
+        smoothing=0.5,
+        n_iter=100,
+        tol=1e-5,
+        init="auto",
+        startprob_fixed=None,
+        transmat_fixed=None,
+        n_init=1,
+        max_nodes=1_000_000,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        super().__init__(
+            n_states=n_states,
+            states=states,
+            emission=emission,
+            constraints=constraints,
+            smoothing=smoothing,
+            n_iter=n_iter,
+            tol=tol,
+            init=init,
+            startprob_fixed=startprob_fixed,
+            transmat_fixed=transmat_fixed,
+            n_init=n_init,
+            max_nodes=max_nodes,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.n_candidates = n_candidates
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        if not (isinstance(self.n_candidates, (int, np.integer)) and self.n_candidates >= 1):
+            raise ValueError(f"n_candidates must be an integer >= 1, got {self.n_candidates!r}.")
+
+    @property
+    def n_examined_(self):
+        return self._of_last("n_examined")
+
+    @property
+    def n_feasible_(self):
+        return self._of_last("n_feasible")
+
+    def _of_last(self, name):
+        last = self.__dict__.get("_last")
+        if not hasattr(last, name):
+            raise AttributeError(f"{name}_ is known after a call of predict or decode.")
+        return getattr(last, name)
+
+    def _decode(self, sequences, frames):
+        path, log_prob = super()._decode(sequences, frames)
+        offsets, chain = sequences.offsets, self._chain()
+        feasible = self.controller_.accepts_encoded(path, offsets)
+        n_examined = np.ones(len(feasible), dtype=np.int64)
+        for s in np.flatnonzero(~feasible):
+            begin, end = offsets[s], offsets[s + 1]
+            alone = np.array([0, end - begin])
+            candidates = islice(iterate_paths(chain, frames, begin, end), self.n_candidates)
+            for n_examined[s], (score, candidate) in enumerate(candidates, 1):
+                if self.controller_.accepts_encoded(candidate, alone)[0]:
+                    path[begin:end], log_prob[s], feasible[s] = candidate, score, True
+                    break
+        self._last.n_examined, self._last.n_feasible = n_examined, int(feasible.sum())
+        return path, log_prob

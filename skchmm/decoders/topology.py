@@ -1,0 +1,130 @@
+"""TopologyMaskedHMM: forbidden edges as zeros of the transition matrix."""
+
+from copy import copy
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ._plain import PlainHMM
+from ._rules import split_edge_rules
+
+
+class TopologyMaskedHMM(PlainHMM):
+    """Hidden Markov model whose transition matrix has zeros where an edge is forbidden.
+
+    The usual way to make a hidden Markov model respect rules, and enough where all rules are
+    about neighbouring steps. It is learned without constraints; then the entries of
+    ``transmat_`` that they forbid become zero and the rows are renormalised.
+
+    Enforced are the constraints that speak of pairs of neighbouring labels and of nothing else:
+    ``ForbiddenEdges``, ``NoDwell``, and whatever else compiles to a memoryless controller, such as
+    ``MaxDuration(states, 1)`` or an irreversible ``StageMonotone`` that stages every state. The
+    others need memory; they are listed in ``not_enforced_``, and `fit` warns of them.
+
+    Parameters
+    ----------
+    n_states : int, optional
+        Number of hidden states, where neither `states` nor labels say it.
+    states : sequence of labels, optional
+        The hidden states, in this order. Default: the labels in y, sorted; without y, 0, 1, ...
+    emission : str, Emission or scikit-learn estimator, default="auto"
+        As in :class:`~skchmm.ConstrainedHMM`.
+    constraints : constraint, Controller, ConstraintMiner or list of them, optional
+    algorithm : {"viterbi", "posterior", "map"}, default="viterbi"
+        What `predict` returns.
+    smoothing, n_iter, tol, init, startprob_fixed, transmat_fixed, n_init, max_nodes, n_jobs, \
+random_state, verbose
+        As in :class:`~skchmm.ConstrainedHMM`.
+
+    Attributes
+    ----------
+    classes_ : ndarray (S,)
+    startprob_ : ndarray (S,)
+    transmat_ : ndarray (S, S)
+        Masked. A row of which nothing is left is zero: paths can only end there.
+    emission_ : Emission
+    constraints_ : list
+    not_enforced_ : list
+        Those that no transition matrix can express.
+    history_, n_iter_, converged_
+        Of EM, which runs before the mask.
+
+    See Also
+    --------
+    skchmm.ConstrainedHMM : enforces all constraints, and does not renormalise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skchmm import TopologyMaskedHMM
+    >>> from skchmm.constraints import ForbiddenEdges
+    >>> X, y = np.array(list("xxyyzzxx")), np.array(list("aabbccaa"))
+    >>> model = TopologyMaskedHMM(constraints=ForbiddenEdges([("a", "c")])).fit(X, y)
+    >>> model.transmat_.round(2)
+    array([[0.62, 0.38, 0.  ],
+           [0.14, 0.43, 0.43],
+           [0.43, 0.14, 0.43]])
+    """
+
+    def __init__(
+        self,
+        n_states=None,
+        *,
+        states=None,
+        emission="auto",
+        constraints=None,
+        algorithm="viterbi",
+        smoothing=0.5,
+        n_iter=100,
+        tol=1e-5,
+        init="auto",
+        startprob_fixed=None,
+        transmat_fixed=None,
+        n_init=1,
+        max_nodes=1_000_000,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        super().__init__(
+            n_states=n_states,
+            states=states,
+            emission=emission,
+            constraints=constraints,
+            smoothing=smoothing,
+            n_iter=n_iter,
+            tol=tol,
+            init=init,
+            startprob_fixed=startprob_fixed,
+            transmat_fixed=transmat_fixed,
+            n_init=n_init,
+            max_nodes=max_nodes,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.algorithm = algorithm
+
+    def _apply_constraints(self):
+        forbidden, others = split_edge_rules(
+            self.constraints_, self.classes_.tolist(), self.max_nodes
+        )
+        self._unmasked = self.transmat_
+        allowed = np.where(forbidden, 0.0, self.transmat_)
+        total = allowed.sum(axis=1, keepdims=True)
+        self.transmat_ = np.divide(allowed, total, out=np.zeros_like(allowed), where=total > 0)
+        self.graph_ = self._chain().graph
+        return others
+
+    def with_constraints(self, constraints):
+        """The same fitted model under other constraints.
+
+        Returns
+        -------
+        TopologyMaskedHMM
+        """
+        check_is_fitted(self)
+        model = copy(self)
+        model.transmat_ = self._unmasked
+        model.constraints = constraints
+        return model._constrain(constraints)
