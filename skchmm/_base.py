@@ -4,6 +4,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .emissions import Precomputed
 from .sequences import read_labels, read_sequences
 
 
@@ -51,7 +52,7 @@ class SequenceEstimator(BaseEstimator):
                 f"{self.n_features_in_} features as input."
             )
 
-    def _choose_classes(self, y):
+    def _choose_classes(self, y, emission=None):
         """State labels, from `states`, else from y, else 0, 1, ..., n_states - 1."""
         if self.states is not None:
             classes = _as_labels(self.states)
@@ -65,6 +66,8 @@ class SequenceEstimator(BaseEstimator):
             if not isinstance(self.n_states, (int, np.integer)) or self.n_states < 1:
                 raise ValueError(f"n_states must be a positive integer, got {self.n_states!r}.")
             return np.arange(self.n_states)
+        elif isinstance(emission, Precomputed):
+            return np.arange(self.n_features_in_)
         else:
             raise ValueError(
                 "How many states there are is not known: without labels y, give n_states or states."

@@ -58,7 +58,8 @@ class LearningMixin(CallbackSupportMixin):
         else:
             _check_columns(self.emission, sequences.X)
             emission = emissions.resolve(self.emission, sequences.X)
-        self.classes_ = self._choose_classes(labels)
+        if self.init != "fitted":
+            self.classes_ = self._choose_classes(labels, emission)
         S = len(self.classes_)
         encoded = emission.encode(sequences.X, sequences.offsets, reset=self.init != "fitted")
         codes = None if y is None else self._encode_labels(y, sequences)
