@@ -41,8 +41,9 @@ def trimmed(tables, accept):
 def minimal_tables(tables, accept):
     """Trimmed, minimal and canonically numbered: tables and accept.
 
-    An epoch whose table comes out as the one before it is still there. O(m log n) for each
-    epoch of m transitions.
+    Automata that accept the same paths of at least one step come out the same. An epoch whose
+    table comes out as the one before it is still there. O(m log n) for each epoch of m
+    transitions.
     """
     tables = trimmed(tables, accept)
     E, _, S = tables.shape
@@ -52,7 +53,8 @@ def minimal_tables(tables, accept):
         blocks[e] = keys = coarsest_partition(keys, tail, label, tables[e, tail, label])
 
     # chosen[k] is a state of the given tables that stands for state k of the new ones.
-    chosen, rows = np.zeros(1, dtype=np.int64), []
+    start = _start(tables[0], blocks[0], accept)
+    chosen, rows = np.array([0 if start is None else start]), []
     for e in range(E):
         _, representative = np.unique(blocks[e], return_index=True)
         quotient = tables[e, representative]
@@ -69,7 +71,30 @@ def minimal_tables(tables, accept):
     out = np.full((E, len(chosen), S), -1, dtype=np.int32)
     for e in range(E):
         out[e, : len(rows[e])] = rows[e]
-    return out, accept[chosen]
+    accept = accept[chosen]
+    accept[0] &= start is not None
+    return out, accept
+
+
+def _start(table, blocks, accept):
+    """A state that can stand for the initial one as well, None if there is none.
+
+    Nobody asks whether the path of no steps is accepted, so that it may be one of either kind.
+    """
+    first = table[0, table[0] >= 0]
+    reached = np.zeros(len(table), dtype=np.uint8)
+    reached[first] = 1
+    automata.forward_closure(table, reached)
+    rows = np.where(table >= 0, blocks[table], -1)
+    same = np.flatnonzero((reached > 0) & (rows == rows[0]).all(axis=1))
+    if len(same) <= 1:
+        return same[0] if len(same) else None
+    # Several: an accepting one, and of those the one that a walk meets first.
+    _, representative = np.unique(blocks, return_index=True)
+    met = np.empty(len(representative), dtype=np.int64)
+    order = _walk(rows[representative], blocks[first])
+    met[order] = np.arange(len(order))
+    return min(same, key=lambda q: (not accept[q], met[blocks[q]]))
 
 
 def _walk(table, start):

@@ -12,7 +12,7 @@ from ..controller import Controller
 from ..exceptions import ControllerTooLargeError
 from .syntax import classes
 
-MAX_FOLLOW = 20_000_000
+MAX_FOLLOW = 4_000_000
 
 
 class _Fragment:
