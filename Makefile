@@ -15,6 +15,13 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 KERNELS := $(wildcard skchmm/_kernels/*.pyx skchmm/_kernels/*.pxd skchmm/_kernels/*.h)
 
+# Prints what pyproject.toml asks for: to build, to run, and in the extras named after it.
+REQUIREMENTS := $(BIN)/python -c 'import sys, tomllib; \
+  p = tomllib.load(open("pyproject.toml", "rb")); extras = p["project"]["optional-dependencies"]; \
+  print(*p["build-system"]["requires"], *p["project"]["dependencies"], \
+  *[each for name in sys.argv[1:] for each in extras[name]], sep="\n")'
+SITE_PACKAGES := 'import sysconfig; print(sysconfig.get_path("purelib"))'
+
 # One process a core, so BLAS and OpenMP need no threads of their own.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
@@ -37,20 +44,23 @@ $(BIN)/python:
 	  "$(PYTHON) is missing or older than 3.11; name another one: make PYTHON=..." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-# What builds the package has to be there before it, since builds are not isolated: an isolated
-# build would download numpy and Cython anew each time.
+# The checkout itself goes on the path, and setup.py builds the kernels in it: unlike pip's
+# editable install it compiles only those that changed.
 $(VENV)/.packages: pyproject.toml | $(BIN)/python
-	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' > $(VENV)/build-requires.txt
-	$(PIP) install -q -r $(VENV)/build-requires.txt
-	$(PIP) install -q --no-build-isolation -e '.[test,lint]'
+	$(REQUIREMENTS) test lint > $(VENV)/requirements.txt
+	$(PIP) install -q -r $(VENV)/requirements.txt
+	echo "$(CURDIR)" > $$($(BIN)/python -c $(SITE_PACKAGES))/skchmm-checkout.pth
 	@touch $@
 
 $(VENV)/.kernels: $(VENV)/.packages setup.py $(KERNELS)
-	$(BIN)/python setup.py -q build_ext --inplace
+	@echo "building the kernels (the first time takes a minute)"
+	@$(BIN)/python setup.py build_ext --inplace -j 2 > $(VENV)/build.log 2>&1 \
+	  || { cat $(VENV)/build.log >&2; exit 1; }
 	@touch $@
 
-$(VENV)/.doc-packages: $(VENV)/.kernels
-	$(PIP) install -q --no-build-isolation -e '.[doc]'
+$(VENV)/.doc-packages: $(VENV)/.packages
+	$(REQUIREMENTS) doc > $(VENV)/doc-requirements.txt
+	$(PIP) install -q -r $(VENV)/doc-requirements.txt
 	@touch $@
 
 build: $(VENV)/.kernels
@@ -62,10 +72,10 @@ demo: $(VENV)/.kernels
 test: $(VENV)/.kernels
 	$(ONE_THREAD) $(BIN)/python -m pytest -n auto $(ARGS)
 
-$(FLOOR_VENV)/.packages: pyproject.toml $(VENV)/.kernels
+$(FLOOR_VENV)/.packages: pyproject.toml Makefile | $(VENV)/.kernels
 	$(PYTHON) -m venv $(FLOOR_VENV)
-	$(FLOOR_VENV)/bin/pip install -q -r $(VENV)/build-requires.txt $(FLOOR)
-	$(FLOOR_VENV)/bin/pip install -q --no-build-isolation -e '.[test]' $(FLOOR)
+	$(REQUIREMENTS) test > $(FLOOR_VENV)/requirements.txt
+	$(FLOOR_VENV)/bin/python -m pip install -q -r $(FLOOR_VENV)/requirements.txt $(FLOOR)
 	@touch $@
 
 # The kernels built above are used: numpy's C API is upward and downward compatible from 2.0 on.
@@ -88,7 +98,7 @@ bench: $(VENV)/.kernels
 paper: $(VENV)/.kernels
 	$(BIN)/python -m benchmarks.paper $(NAME) $(ARGS)
 
-doc: $(VENV)/.doc-packages
+doc: $(VENV)/.kernels $(VENV)/.doc-packages
 	$(BIN)/python -m sphinx -q -W --keep-going -b html doc doc/_build/html
 	@echo "doc/_build/html/index.html"
 
