@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from . import emissions
+from ._answers import AnswersMixin
 from ._base import SequenceEstimator
 from ._learning import LearningMixin
 from .constraints.compile import compile, flatten
@@ -16,7 +17,7 @@ from .graph import AugmentedGraph
 from .inference import Chain, best_feasible_path
 
 
-class ConstrainedHMM(LearningMixin, SequenceEstimator):
+class ConstrainedHMM(LearningMixin, AnswersMixin, SequenceEstimator):
     """Hidden Markov model with exact inference and learning under path constraints.
 
     The constraints are compiled into a minimal finite controller. Viterbi, forward-backward
@@ -296,6 +297,7 @@ class ConstrainedHMM(LearningMixin, SequenceEstimator):
     # ---------------------------------------------------------- infeasibility
     def _report_infeasible(self, sequences, bad):
         message = self._explain_briefly(sequences, bad[0], len(bad))
+        message += " Which of them conflict, and where, says the method explain."
         if self.on_infeasible != "warn":
             raise InfeasibleSequenceError(message)
         warnings.warn(
