@@ -6,6 +6,7 @@ import numpy as np
 
 from ._conflicts import irreducible, smallest_conflict
 from ._kernels.filtering import completions, first_step, step
+from .completion import Live
 from .constraints.base import short
 from .constraints.labels import check_states
 from .constraints.logic import build
@@ -47,8 +48,9 @@ class Explanation:
         The first step t such that no path of this length agrees with all constraints, the chain
         and the observations up to t, whatever the later ones are.
     forward_position : int
-        The first step that no path reaches when it is not asked whether it can end in time: all
-        are dead by then. `n_steps` if some path survives them all but may not end there.
+        The same without regard to the length: the first step t such that no x_0..x_t that agrees
+        with the observations up to t is the beginning of a feasible path of any length.
+        `n_steps` if there is no such step: some path could go on but may not end there.
     smallest : bool
         False if the search for the smallest conflict was cut short; the conflict then has
         none within it, but there may be a smaller one elsewhere.
@@ -233,6 +235,7 @@ def _death(graph, allowed):
     layout, weightless = graph.layout, np.zeros(len(graph.base_edges))
     completable = np.empty((n_steps, N))
     completions(layout, weightless, completable)
+    live = Live(graph)
     log_b = np.where(allowed, 0.0, -np.inf)
     position, now, before = None, np.empty(N), np.empty(N)
     for t in range(n_steps):
@@ -242,7 +245,7 @@ def _death(graph, allowed):
             step(layout, weightless, t, before, log_b[t], True, now)
         if position is None and not (now + completable[t] > -np.inf).any():
             position = t
-        if not (now > -np.inf).any():
+        if not (now + live[t] > -np.inf).any():
             return position, t
         now, before = before, now
     return position, n_steps

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ._kernels.filtering import best_source, completions, first_step, step
+from .completion import Live
 from .exceptions import InfeasibleSequenceError, InfeasibleSequenceWarning
 
 
@@ -98,7 +99,7 @@ class ConstrainedStream:
 
     def _futures(self, chain):
         if self.n_steps is None:
-            return _Live(chain.graph)
+            return Live(chain.graph)
         chain.graph.controller.check_length(self.n_steps)
         masses = np.empty((self.n_steps, chain.graph.n_nodes))
         completions(chain.graph.layout, chain.log_weights, masses)
@@ -275,40 +276,6 @@ class _Filter:
         graph = self.chain.graph
         by_state = np.bincount(graph.node_states, weights=mass, minlength=graph.n_states)
         return by_state / by_state.sum()
-
-
-class _Live:
-    """live[t][m]: 0 if a path at node m at step t can be completed, at any length; else -inf."""
-
-    def __init__(self, graph):
-        self._graph = graph
-        horizon = graph.controller.horizon
-        # In the last epoch nothing depends on time any more, unless the horizon ends it.
-        last = int(graph.epochs[-1]) if horizon is None else horizon - 1
-        row = graph.accept.copy()
-        if horizon is None:
-            while True:
-                before = self._before(row, last + 1)
-                if (before == row).all():
-                    break
-                row = before
-        rows = [row]
-        for t in range(last, 0, -1):
-            rows.append(self._before(rows[-1], t))
-        self._rows = np.where(np.array(rows[::-1]), 0.0, -np.inf)
-
-    def _before(self, live, t):
-        """Liveness at t - 1 from that at t."""
-        graph = self._graph
-        e = int(np.searchsorted(graph.epochs, t, side="right")) - 1
-        begin, end = graph.indptr[e, 0], graph.indptr[e, -1]
-        targets = np.repeat(np.arange(graph.n_nodes), np.diff(graph.indptr[e]))
-        before = graph.accept.copy()
-        before[graph.sources[begin:end][live[targets]]] = True
-        return before
-
-    def __getitem__(self, t):
-        return self._rows[min(t, len(self._rows) - 1)]
 
 
 class _Anything:
