@@ -13,6 +13,7 @@ class NumericEmission(Emission):
     """What Gaussian and Gaussian-mixture emissions share: reading rows, shift and floor."""
 
     default_init = "kmeans"
+    _keep_means = False  # True: learn the covariances about means that stay as they are
 
     def encode(self, X, offsets=None, *, reset):
         if self.covariance_type not in normal.COVARIANCE_TYPES:
@@ -171,6 +172,8 @@ class Gaussian(NumericEmission):
         seen = weight + self.means_weight > NEGLIGIBLE
         total = np.where(seen, weight + self.means_weight, 1.0)
         means = np.where(seen, (self.means_weight * prior + first) / total, old)
+        if self._keep_means:
+            means = old
         covars = self._covars_from(statistics, means, means - prior)
         self.means_, self.covars_ = means + shift, covars
 

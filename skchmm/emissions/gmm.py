@@ -156,6 +156,8 @@ class GMM(NumericEmission):
         means = np.where(
             seen, (precision * prior + statistics["first"]) / np.where(seen, total, 1.0), old
         )
+        if self._keep_means:
+            means = old
         # hmmlearn takes the scatter about the means before the update
         about = old if self._as_hmmlearn else means
         covars = self._covars_from(statistics, about, means - prior, precision)

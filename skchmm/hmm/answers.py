@@ -1,0 +1,222 @@
+"""What a model with hmmlearn's interface answers."""
+
+from copy import copy
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from .._learning import ALGORITHMS
+from ..sampling import draw_constrained_paths
+from ..sequences import holds_sequences
+from .hooks import overridden
+
+# hmmlearn's scaled recursions give up where a step's likelihood is below 1e-300.
+_LOG_UNDERFLOW = np.log(1e-300)
+
+
+class AnswersMixin:
+    """hmmlearn's methods in terms of those of ConstrainedHMM."""
+
+    def predict(self, X, lengths=None, *, groups=None):
+        """The decoded path of each sequence.
+
+        Parameters
+        ----------
+        X : array (n_samples, n_features), or sequences in any other form
+        lengths : sequence of int, optional
+        groups : sequence, optional
+
+        Returns
+        -------
+        array of states (n_samples,), or a list of them for a list
+        """
+        return self.decode(X, lengths, groups=groups)[1]
+
+    def decode(self, X, lengths=None, algorithm=None, *, groups=None):
+        """The decoded paths, and how good they are.
+
+        Parameters
+        ----------
+        X, lengths, groups : the sequences
+        algorithm : {"viterbi", "map", "posterior"}, optional
+            Default: that of the model.
+
+        Returns
+        -------
+        log_prob : float
+            Over all sequences together: log P(path, X) for "viterbi", the sum of the largest
+            posteriors for "map", the sum of the log posteriors along the path for "posterior".
+        state_sequence : array of states (n_samples,), or a list of them for a list
+        """
+        algorithm = algorithm or self.algorithm
+        if algorithm not in ALGORITHMS:
+            raise ValueError(f"Unknown decoder {algorithm!r}; use one of {ALGORITHMS}.")
+        sequences = self._read(X, lengths, groups)
+        frames = self._frames(sequences)
+        if algorithm == "viterbi":
+            path, values = self._decode(sequences, frames)
+        else:
+            posteriors = self._posteriors(sequences, frames)
+            path, values = posteriors.argmax(axis=1), posteriors.max(axis=1)
+            if algorithm == "posterior":
+                model = copy(self)
+                model.algorithm = algorithm
+                path = model._predict_index(sequences)
+                values = np.log(posteriors[np.arange(len(path)), path])
+        return float(np.sum(values)), sequences.restore(self.classes_[path])
+
+    def score_samples(self, X, lengths=None, *, groups=None):
+        """The log-likelihood of all sequences together, and the posteriors of the states.
+
+        Returns
+        -------
+        log_prob : float
+        posteriors : array (n_samples, n_components), or a list of them for a list
+        """
+        sequences = self._read(X, lengths, groups)
+        frames = self._frames(sequences)
+        posteriors = self._posteriors(sequences, frames)
+        log_prob = self._log_likelihoods(sequences, frames).sum()
+        return float(log_prob), sequences.restore(posteriors)
+
+    def score(self, X, y=None, lengths=None, *, groups=None):
+        """The log-likelihood of all sequences together; with labels, the accuracy of `predict`.
+
+        Parameters
+        ----------
+        X, groups : the sequences
+        y : labels, or lengths
+            One value a row: labels. Otherwise, as in hmmlearn, the lengths.
+        lengths : sequence of int, optional
+
+        Returns
+        -------
+        float
+        """
+        y, lengths = labels_or_lengths(X, y, lengths)
+        return super().score(X, y, lengths=lengths, groups=groups)
+
+    def log_likelihood(self, X, lengths=None, *, groups=None):
+        """log P(X) of each sequence; with constraints, log P(X, feasible)."""
+        sequences = self._read(X, lengths, groups)
+        return self._log_likelihoods(sequences, self._frames(sequences))
+
+    def predict_proba(self, X, lengths=None, *, groups=None):
+        """The posteriors of the states, (n_samples, n_components), or a list of them."""
+        return super().predict_proba(X, lengths=lengths, groups=groups)
+
+    def predict_log_proba(self, X, lengths=None, *, groups=None):
+        """Logarithm of `predict_proba`."""
+        return super().predict_log_proba(X, lengths=lengths, groups=groups)
+
+    def _posteriors(self, sequences, frames):
+        self._check_underflow(frames)
+        return super()._posteriors(sequences, frames)
+
+    def _log_likelihoods(self, sequences, frames):
+        self._check_underflow(frames)
+        values = self._chain().log_likelihood(frames, sequences.offsets, n_jobs=self.n_jobs)
+        if self.implementation == "scaling" and not self.constraints_ and np.isneginf(values).any():
+            raise _underflow()
+        return values
+
+    # ---------------------------------------------------------- other answers
+    def sample(self, n_samples=1, random_state=None, currstate=None):
+        """Draw one sequence and its path; under constraints, exactly from the feasible ones.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Steps.
+        random_state : int, RandomState or None
+            Default: the parameter of the model.
+        currstate : state, optional
+            The state of the first step.
+
+        Returns
+        -------
+        X : array (n_samples, n_features)
+        state_sequence : array of states (n_samples,)
+        """
+        check_is_fitted(self)
+        self._check()
+        rng = check_random_state(self.random_state if random_state is None else random_state)
+        start = self.startprob_
+        if currstate is not None:
+            start = np.asarray(self.classes_ == currstate, dtype=float)
+            if start.sum() != 1:
+                raise ValueError(f"currstate={currstate!r} is not a state of the model.")
+        if self.constraints_:
+            path = draw_constrained_paths(
+                self._chain(start).graph, start, self.transmat_, n_samples, 1, rng
+            )[0]
+            rows = [self._generate_sample_from_state(state, rng) for state in path]
+        else:
+            path, rows = self._walk(start, n_samples, rng, draw_first=currstate is None)
+        return np.atleast_2d(rows), self.classes_[np.asarray(path, dtype=int)]
+
+    def _walk(self, start, n_samples, rng, *, draw_first):
+        """One step after the other, with random numbers in hmmlearn's order."""
+        hooked = overridden(self, "_generate_sample_from_state")
+        emission = None if hooked else self._emission()
+        cdf = np.cumsum(self.transmat_, axis=1)
+        state = (np.cumsum(start) > rng.rand()).argmax() if draw_first else start.argmax()
+        path, rows = [], []
+        for t in range(n_samples):
+            if t > 0:
+                state = (cdf[state] > rng.rand()).argmax()
+            path.append(state)
+            if emission is not None:
+                rows.append(emission.sample([state], rng)[0])
+            else:
+                rows.append(self._generate_sample_from_state(state, rng))
+        return path, rows
+
+    def get_stationary_distribution(self):
+        """The distribution over states that `transmat_` leaves as it is."""
+        check_is_fitted(self, "transmat_")
+        values, vectors = np.linalg.eig(np.asarray(self.transmat_, dtype=float).T)
+        found = np.real(vectors[:, np.argmax(values.real)])
+        return found / found.sum()
+
+    def aic(self, X, lengths=None, *, groups=None):
+        """Akaike's information criterion: the lower, the better."""
+        log_prob = self.score(X, lengths=lengths, groups=groups)
+        return -2 * log_prob + 2 * sum(self._get_n_fit_scalars_per_param().values())
+
+    def bic(self, X, lengths=None, *, groups=None):
+        """The Bayesian information criterion: the lower, the better."""
+        log_prob = self.score(X, lengths=lengths, groups=groups)
+        n_steps = self._read(X, lengths, groups).n_steps
+        return -2 * log_prob + sum(self._get_n_fit_scalars_per_param().values()) * np.log(n_steps)
+
+    def _check_underflow(self, frames):
+        if self.implementation != "scaling":
+            return
+        best = frames.table.max(axis=1)
+        best = best if frames.index is None else best[frames.index]
+        if (best < _LOG_UNDERFLOW).any():
+            raise _underflow()
+
+
+def labels_or_lengths(X, y, lengths):
+    """Tell scikit-learn's fit(X, y) from hmmlearn's fit(X, lengths): (y, lengths).
+
+    Labels have one entry a row. Lengths could only have as many if all were 1, so whole numbers
+    are lengths if there are more or fewer of them than rows, or if all are 1.
+    """
+    if y is None or lengths is not None or holds_sequences(X):
+        return y, lengths
+    values = np.asarray(y)
+    if values.ndim != 1 or values.dtype.kind not in "iu":
+        return y, lengths
+    n = X.shape[0] if hasattr(X, "shape") else len(X)
+    return (None, values) if len(values) != n or (values == 1).all() else (y, None)
+
+
+def _underflow():
+    return ValueError(
+        "The scaled recursions underflow: some step is next to impossible in every state. Use "
+        "implementation='log'."
+    )

@@ -1,0 +1,334 @@
+"""The interface of hmmlearn's models over ConstrainedHMM."""
+
+import string
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from .._base import _as_labels
+from .._learning import ALGORITHMS
+from ..constrained import ConstrainedHMM
+from ..constraints.compile import compile, flatten
+from .answers import AnswersMixin
+from .hooks import HookedEmission, Learned, learn, overridden
+from .learning import LearningMixin
+from .monitor import ConvergenceMonitor
+
+
+class BaseHMM(LearningMixin, AnswersMixin, ConstrainedHMM):
+    """A hidden Markov model with hmmlearn's interface and no emission of its own.
+
+    Derive from it and define ``_compute_log_likelihood(X)``; to learn an emission as well, also
+    ``_init``, ``_accumulate_sufficient_statistics`` and ``_do_mstep``.
+
+    Parameters
+    ----------
+    n_components : int, default=1
+        Number of states. With `states`, or labels in `fit`, 1 stands for as many as these name.
+    startprob_prior, transmat_prior : float or array, default=1.0
+        Parameters of the Dirichlet priors of `startprob_` and of the rows of `transmat_`.
+    algorithm : {"viterbi", "map", "posterior"}, default="viterbi"
+        What `predict` and `decode` return: the most probable path; the most probable state of each
+        step; the feasible path with the largest sum of log marginals.
+    random_state : int, RandomState or None
+        For start values and sampling.
+    n_iter : int, default=10
+        Most iterations of EM.
+    tol : float, default=1e-2
+        EM stops when the log-likelihood gains less than this.
+    verbose : bool, default=False
+        Print each iteration to standard error.
+    params, init_params : str
+        What EM updates, and what gets start values from the data: letters out of "s" (startprob),
+        "t" (transmat) and those of the emission. Default: everything.
+    implementation : {"log", "scaling"}, default="log"
+        The computations are the same; with "scaling", `fit` and the probabilities raise ValueError
+        where hmmlearn's scaled recursions underflow.
+    constraints : constraint, Controller, ConstraintMiner or list of them, optional
+        What every path must satisfy; see :mod:`skchmm.constraints`.
+    states : sequence of labels, optional
+        Names of the states, for constraints, labels and answers. Default: 0, 1, ...
+    startprob_fixed, transmat_fixed : array, optional
+        Probabilities that are given; NaN where they are to be learned.
+    smoothing : float, default=0.5
+        Pseudocount of every start, transition and symbol when `fit` is given all labels.
+    n_init : int, default=1
+        Starts of EM, of which the best is kept.
+    on_infeasible : {"raise", "warn"}, default="raise"
+        What to do with a sequence that has no feasible path.
+    max_nodes : int, default=1_000_000
+        Largest controller to build.
+    n_jobs : int, optional
+        Threads over sequences.
+    """
+
+    # letter of params -> (attribute of the model, attribute of the emission)
+    _emission_parameters = {}
+
+    n_components = Learned()
+    n_features = Learned()
+
+    def __init__(
+        self,
+        n_components=1,
+        startprob_prior=1.0,
+        transmat_prior=1.0,
+        algorithm="viterbi",
+        random_state=None,
+        n_iter=10,
+        tol=1e-2,
+        verbose=False,
+        params=string.ascii_letters,
+        init_params=string.ascii_letters,
+        implementation="log",
+        *,
+        constraints=None,
+        states=None,
+        startprob_fixed=None,
+        transmat_fixed=None,
+        smoothing=0.5,
+        n_init=1,
+        on_infeasible="raise",
+        max_nodes=1_000_000,
+        n_jobs=None,
+    ):
+        self.n_components = n_components
+        self.startprob_prior = startprob_prior
+        self.transmat_prior = transmat_prior
+        self.algorithm = algorithm
+        self.random_state = random_state
+        self.n_iter = n_iter
+        self.tol = tol
+        self.verbose = verbose
+        self.params = params
+        self.init_params = init_params
+        self.implementation = implementation
+        self.constraints = constraints
+        self.states = states
+        self.startprob_fixed = startprob_fixed
+        self.transmat_fixed = transmat_fixed
+        self.smoothing = smoothing
+        self.n_init = n_init
+        self.on_infeasible = on_infeasible
+        self.max_nodes = max_nodes
+        self.n_jobs = n_jobs
+
+    @classmethod
+    def from_parameters(
+        cls, startprob, transmat, *, states=None, emission=None, constraints=None, **params
+    ):
+        """A model from known parameters, as when they are set by hand.
+
+        Parameters
+        ----------
+        startprob : array (S,)
+        transmat : array (S, S)
+        states, constraints : as in the constructor
+        emission : Emission that has its parameters, optional
+        **params : other parameters of the constructor
+        """
+        model = cls(len(startprob), states=states, constraints=constraints, **params)
+        model.startprob_, model.transmat_ = startprob, transmat
+        if emission is not None:
+            model._take(emission)
+        model._check()
+        return model
+
+    def get_params(self, deep=True):
+        """Parameters as they were given, whatever `fit` has learned."""
+        params = super().get_params(deep)
+        for name in params:
+            if isinstance(getattr(type(self), name, None), Learned):
+                params[name] = vars(self)[name]
+        return params
+
+    # ------------------------------------------------------- what is derived
+    @property
+    def monitor_(self):
+        """What EM reported."""
+        if "_monitor" not in vars(self):
+            self.monitor_ = ConvergenceMonitor(self.tol, self.n_iter, self.verbose)
+            self._monitor_follows = self._stopping_rule()
+        return self._monitor
+
+    @monitor_.setter
+    def monitor_(self, monitor):
+        self._monitor = monitor
+        self._monitor_follows = None
+
+    def _stopping_rule(self):
+        return {"tol": self.tol, "n_iter": self.n_iter, "verbose": self.verbose}
+
+    @property
+    def history_(self):
+        """Log-likelihood at the start of each iteration of EM."""
+        return list(self.monitor_.history)
+
+    @property
+    def n_iter_(self):
+        """Iterations that EM took."""
+        return self.monitor_.iter
+
+    @property
+    def converged_(self):
+        """Whether EM stopped by itself."""
+        return bool(self.monitor_.converged)
+
+    @property
+    def classes_(self):
+        """The state labels."""
+        if self.states is not None:
+            return _as_labels(self.states)
+        labels = vars(self).get("_labels")
+        return np.arange(self.n_components) if labels is None else labels
+
+    @property
+    def constraints_(self):
+        """The constraints as a flat list, mined ones included."""
+        given, found = vars(self).get("_mined", (None, None))
+        if given is not None and given is self.constraints:
+            return found
+        return flatten(self.constraints)
+
+    @property
+    def controller_(self):
+        """What the constraints compile to."""
+        return self._constrain(self.constraints_)._compiled[1]
+
+    @property
+    def graph_(self):
+        """The live nodes and edges of the constrained chain."""
+        return self._chain().graph
+
+    @property
+    def emission_(self):
+        """The emission with the parameters of the model."""
+        if overridden(self, "_compute_log_likelihood", "_compute_likelihood"):
+            return HookedEmission(self, self._emission())
+        emission = self._emission()
+        return HookedEmission(self) if emission is None else emission
+
+    def _constrain(self, constraints):
+        constraints = flatten(constraints)
+        key = (constraints, self.classes_.tolist(), self.max_nodes)
+        if vars(self).get("_compiled", (None,))[0] != key:
+            self._compiled = (key, compile(constraints, key[1], max_nodes=self.max_nodes))
+            self._chains = {}
+        return self
+
+    def _chain(self, startprob=None, transmat=None, *, constrained=True):
+        self._constrain(self.constraints_)
+        return super()._chain(startprob, transmat, constrained=constrained)
+
+    # ------------------------------------------------------------- emissions
+    def _new_emission(self):
+        """The emission of the class, without its parameters; None if it has none."""
+        return None
+
+    def _n_columns(self):
+        return self.n_features
+
+    def _emission(self, without=""):
+        """The emission with the parameters that there are, those of some letters left out."""
+        emission = self._new_emission()
+        if emission is None:
+            return None
+        emission._as_hmmlearn = True
+        for letter, (name, inner) in self._emission_parameters.items():
+            if letter not in without and hasattr(self, name):
+                setattr(emission, inner, np.asarray(getattr(self, name), dtype=float))
+        emission.n_features_in_ = self._n_columns()
+        return emission
+
+    def _take(self, emission, letters=None):
+        """Take over the parameters of an emission."""
+        for letter, (name, inner) in self._emission_parameters.items():
+            if letters is None or letter in letters:
+                setattr(self, name, getattr(emission, inner))
+
+    def _compute_likelihood(self, X):
+        return np.exp(self._compute_log_likelihood(X))
+
+    def _compute_log_likelihood(self, X):
+        if overridden(self, "_compute_likelihood"):
+            with np.errstate(divide="ignore"):
+                return np.log(self._compute_likelihood(X))
+        emission = self._emission()
+        if emission is None:
+            raise NotImplementedError(
+                f"{type(self).__name__} must define _compute_log_likelihood(X)."
+            )
+        return emission.log_likelihood(emission.encode(X, reset=False)).dense()
+
+    def _generate_sample_from_state(self, state, random_state):
+        emission = self._emission()
+        return () if emission is None else emission.sample([state], random_state)[0]
+
+    # ---------------------------------------------------------------- checks
+    def __sklearn_is_fitted__(self):
+        names = ["startprob_", "transmat_", *(n for n, _ in self._emission_parameters.values())]
+        return all(hasattr(self, name) for name in names)
+
+    def _read(self, X, lengths, groups, *, reset=False):
+        if not reset:
+            check_is_fitted(self)
+            self._check()
+        return super()._read(X, lengths, groups, reset=reset)
+
+    def _check_features(self, X, reset):
+        if reset or hasattr(self, "n_features_in_"):
+            super()._check_features(X, reset)
+        # otherwise the parameters were set by hand, and the emission checks the columns
+
+    def _check_parameters(self):
+        if self.algorithm not in ALGORITHMS:
+            raise ValueError(f"Unknown decoder {self.algorithm!r}; use one of {ALGORITHMS}.")
+        if self.implementation not in ("log", "scaling"):
+            raise ValueError(
+                f"implementation must be 'log' or 'scaling', got {self.implementation!r}."
+            )
+        if self.on_infeasible not in ("raise", "warn"):
+            raise ValueError(
+                f"on_infeasible must be 'raise' or 'warn', got {self.on_infeasible!r}."
+            )
+        if not (isinstance(self.n_init, (int, np.integer)) and self.n_init >= 1):
+            raise ValueError(f"n_init must be an integer >= 1, got {self.n_init!r}.")
+
+    def _check_states(self):
+        """As many states as labels, where the user has named them."""
+        if self.states is None:
+            return
+        states, given = _as_labels(self.states), vars(self)["n_components"]
+        if len(set(states.tolist())) != len(states) or len(states) == 0:
+            raise ValueError(f"states must be distinct labels, got {self.states!r}.")
+        if given not in (1, len(states)):
+            raise ValueError(f"n_components={given}, but states names {len(states)} states.")
+        learn(self, "n_components", len(states))
+
+    def _check_sum_1(self, name):
+        sums = getattr(self, name).sum(axis=-1)
+        if not np.allclose(sums, 1):
+            raise ValueError(f"{name} must sum to 1; the sums are {np.array2string(sums)}.")
+
+    def _check(self):
+        """Raise ValueError where parameters do not fit together."""
+        self._check_states()
+        S = self.n_components
+        self.startprob_ = np.asarray(self.startprob_)
+        if self.startprob_.shape != (S,):
+            raise ValueError(
+                f"startprob_ must have length n_components={S}, not shape {self.startprob_.shape}."
+            )
+        self._check_sum_1("startprob_")
+        self.transmat_ = np.asarray(self.transmat_)
+        if self.transmat_.shape != (S, S):
+            raise ValueError(
+                "transmat_ must have shape (n_components, n_components) = "
+                f"{(S, S)}, not {self.transmat_.shape}."
+            )
+        self._check_sum_1("transmat_")
+
+    def _get_n_fit_scalars_per_param(self):
+        """Free parameters under each letter."""
+        S = self.n_components
+        return {"s": S - 1, "t": S * (S - 1)}

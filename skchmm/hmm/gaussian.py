@@ -1,0 +1,181 @@
+"""Hidden Markov model of real vectors."""
+
+import numpy as np
+
+from ..emissions import Gaussian
+from ..emissions.gaussian import full_covars
+from ..emissions.normal import COVARIANCE_TYPES
+from .base import BaseHMM
+from .covariances import check_covars
+from .hooks import learn, overridden
+from .learning import LEARNING_HOOKS
+
+
+class GaussianHMM(BaseHMM):
+    """Hidden Markov model with Gaussian emissions.
+
+    Parameters
+    ----------
+    n_components : int, default=1
+        Number of states.
+    covariance_type : {"diag", "spherical", "full", "tied"}, default="diag"
+        One variance a state and column, one a state, one matrix a state, or one matrix for all.
+    min_covar : float, default=1e-3
+        Added to the variances at the start.
+    startprob_prior, transmat_prior : float or array, default=1.0
+        Parameters of the Dirichlet priors of `startprob_` and of the rows of `transmat_`.
+    means_prior, means_weight : float or array, default=0
+        Mean and precision of the normal prior of `means_`.
+    covars_prior, covars_weight : float or array, default=1e-2 and 1
+        Parameters of the prior of `covars_`: inverse gamma for spherical and diag, inverse Wishart
+        for full and tied.
+    algorithm, random_state, n_iter, tol, verbose, implementation
+        See :class:`BaseHMM`.
+    params, init_params : str, default="stmc"
+        What EM updates, and what gets start values: "s" (startprob), "t" (transmat), "m" (means),
+        "c" (covars).
+    constraints, states, startprob_fixed, transmat_fixed, smoothing, n_init, on_infeasible, \
+max_nodes, n_jobs
+        See :class:`BaseHMM`.
+
+    Attributes
+    ----------
+    startprob_ : array (n_components,)
+    transmat_ : array (n_components, n_components)
+    means_ : array (n_components, n_features)
+    covars_ : array (n_components, n_features, n_features)
+        Reads as matrices. Set it in the compact form of `covariance_type`: (n_components,) if
+        spherical, (n_components, n_features) if diag, (n_features, n_features) if tied.
+    monitor_ : ConvergenceMonitor
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skchmm import hmm
+    >>> X = np.array([[0.1], [0.0], [0.2], [5.1], [4.9], [5.0]])
+    >>> model = hmm.GaussianHMM(2, random_state=0).fit(X)
+    >>> np.sort(model.means_.ravel()).round(2)
+    array([0.1, 5. ])
+    """
+
+    _emission_parameters = {"m": ("means_", "means_"), "c": ("_covars_", "covars_")}
+
+    def __init__(
+        self,
+        n_components=1,
+        covariance_type="diag",
+        min_covar=1e-3,
+        startprob_prior=1.0,
+        transmat_prior=1.0,
+        means_prior=0,
+        means_weight=0,
+        covars_prior=1e-2,
+        covars_weight=1,
+        algorithm="viterbi",
+        random_state=None,
+        n_iter=10,
+        tol=1e-2,
+        verbose=False,
+        params="stmc",
+        init_params="stmc",
+        implementation="log",
+        *,
+        constraints=None,
+        states=None,
+        startprob_fixed=None,
+        transmat_fixed=None,
+        smoothing=0.5,
+        n_init=1,
+        on_infeasible="raise",
+        max_nodes=1_000_000,
+        n_jobs=None,
+    ):
+        super().__init__(
+            n_components,
+            startprob_prior,
+            transmat_prior,
+            algorithm,
+            random_state,
+            n_iter,
+            tol,
+            verbose,
+            params,
+            init_params,
+            implementation,
+            constraints=constraints,
+            states=states,
+            startprob_fixed=startprob_fixed,
+            transmat_fixed=transmat_fixed,
+            smoothing=smoothing,
+            n_init=n_init,
+            on_infeasible=on_infeasible,
+            max_nodes=max_nodes,
+            n_jobs=n_jobs,
+        )
+        self.covariance_type = covariance_type
+        self.min_covar = min_covar
+        self.means_prior = means_prior
+        self.means_weight = means_weight
+        self.covars_prior = covars_prior
+        self.covars_weight = covars_weight
+
+    @property
+    def covars_(self):
+        """Covariances as matrices (n_components, n_features, n_features)."""
+        covars = self._covars_
+        if self.covariance_type == "tied":
+            return np.repeat(covars[None], self.n_components, axis=0)
+        return full_covars(covars, self.n_features)
+
+    @covars_.setter
+    def covars_(self, covars):
+        self._covars_ = check_covars(covars, self.covariance_type, self.n_components)
+
+    def _new_emission(self):
+        emission = Gaussian(
+            self.covariance_type,
+            min_covar=self.min_covar,
+            means_prior=self.means_prior,
+            means_weight=self.means_weight,
+            covars_prior=self.covars_prior,
+            covars_weight=self.covars_weight,
+        )
+        emission._keep_means = "m" not in self.params and hasattr(self, "means_")
+        if overridden(self, *LEARNING_HOOKS):
+            emission._shift = np.zeros(self.n_features)  # their statistics are plain sums
+        return emission
+
+    def _check(self):
+        super()._check()
+        if self.covariance_type not in COVARIANCE_TYPES:
+            raise ValueError(f"covariance_type must be one of {COVARIANCE_TYPES}")
+        self.means_ = np.asarray(self.means_)
+        if self.means_.ndim != 2 or len(self.means_) != self.n_components:
+            raise ValueError(
+                "means_ must have shape (n_components, n_features), with n_components="
+                f"{self.n_components}, not {self.means_.shape}."
+            )
+        learn(self, "n_features", self.means_.shape[1])
+
+    def _as_hmmlearn_names(self, statistics):
+        weight = statistics["weight"]
+        post = weight[:, 0] if (weight == weight[:, :1]).all() else weight
+        return {"post": post, "obs": statistics["first"], self._second: statistics["second"]}
+
+    def _as_emission_names(self, statistics):
+        obs, post = statistics["obs"], statistics["post"]
+        post = post if post.ndim == 2 else np.repeat(post[:, None], obs.shape[1], axis=1)
+        return {"weight": post, "first": obs, "second": statistics[self._second]}
+
+    @property
+    def _second(self):
+        return "obs*obs.T" if self.covariance_type in ("full", "tied") else "obs**2"
+
+    def _get_n_fit_scalars_per_param(self):
+        S, d = self.n_components, self.n_features
+        matrix = d * (d + 1) // 2
+        c = {"spherical": S, "diag": S * d, "full": S * matrix, "tied": matrix}
+        return super()._get_n_fit_scalars_per_param() | {
+            "m": S * d,
+            "c": c.get(self.covariance_type, 0),
+        }

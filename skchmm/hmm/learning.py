@@ -1,0 +1,361 @@
+"""EM as hmmlearn runs it: start values by letter, and its order of update, report and stop."""
+
+import logging
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from .._base import encode_labels, known_labels
+from .._estimation import count_labels, normalise, read_fixed
+from .._progress import Progress, with_callbacks
+from ..exceptions import InfeasibleSequenceError
+from ..sequences import read_labels, read_step_weights, read_weights
+from .answers import labels_or_lengths
+from .hooks import as_rows, forget, learn, overridden
+
+_log = logging.getLogger("skchmm.hmm")
+
+LEARNING_HOOKS = (
+    "_do_mstep",
+    "_initialize_sufficient_statistics",
+    "_accumulate_sufficient_statistics",
+)
+
+
+class _Data:
+    """What a fit looks at, read once."""
+
+    def __init__(self, sequences, sample_weight, codes):
+        self.sequences = sequences
+        self.offsets = sequences.offsets
+        self.rows = as_rows(sequences.X)
+        self.codes = codes
+        self.labelled = codes is not None and bool((codes >= 0).all())
+        self.step_weights = read_step_weights(sample_weight, sequences)
+        self.weights = None if self.labelled else read_weights(sample_weight, sequences)
+        self.encoded = None
+
+
+class LearningMixin:
+    """`fit`, and the methods of hmmlearn that subclasses override."""
+
+    @with_callbacks
+    def fit(self, X, y=None, lengths=None, *, groups=None, **weights):
+        """Learn from unlabelled, labelled or partly labelled sequences.
+
+        Parameters
+        ----------
+        X : array (n_samples, n_features), or sequences in any other form
+            Missing values (NaN, None) are marginalised out.
+        y : labels, or lengths
+            One value a row: labels. Otherwise, as in hmmlearn's ``fit(X, lengths)``, the lengths
+            (whole numbers; more or fewer than rows, or all 1). With all labels known, the
+            probabilities come from counts with pseudocount `smoothing`; where labels are missing
+            (None, NaN, or -1 among integers), from EM with the known ones held.
+        lengths : sequence of int, optional
+        groups : sequence, optional
+        sample_weight : sequence of float, optional
+            One weight a sequence for a list, else one a row, constant within a sequence.
+
+        Returns
+        -------
+        self
+        """
+        sample_weight = weights.pop("sample_weight", None)
+        if weights:
+            raise TypeError(f"fit() got an unexpected keyword argument {next(iter(weights))!r}")
+        y, lengths = labels_or_lengths(X, y, lengths)
+        self._check_parameters()
+        sequences = self._read(X, lengths, groups, reset=True)
+        labels = None if y is None else read_labels(y, sequences)
+        self._name_states(labels)
+        codes = None if y is None else encode_labels(labels, self.classes_)
+        data = _Data(sequences, sample_weight, codes)
+        self._mined = (self.constraints, self._resolve_constraints(y, lengths, groups))
+        if all(letter in self.init_params for letter in self._emission_parameters):
+            forget(self, "n_features")
+            forget(self, "n_trials")
+        self._settle_monitor()
+        context = self._init_callback_context(max_subtasks=None)
+        if data.labelled and not (self._emission_is_custom() or overridden(self, *LEARNING_HOOKS)):
+            self._fit_labelled(data)
+        else:
+            if data.weights is None:
+                data.weights = read_weights(sample_weight, sequences)
+            self._fit_em(data, Progress(self, context, 0))
+        self._chain()
+        return self
+
+    def _emission_is_custom(self):
+        return not self._emission_parameters or overridden(
+            self, "_compute_log_likelihood", "_compute_likelihood"
+        )
+
+    def _name_states(self, labels):
+        """Which state has which label, and how many there are."""
+        forget(self, "n_components")
+        self._labels = None
+        self._check_states()
+        if self.states is not None or labels is None:
+            return
+        found, S = np.unique(labels[known_labels(labels)]), self.n_components
+        if found.dtype.kind in "iu" and ((found >= 0) & (found < S)).all():
+            return
+        if len(found) > 0 and S in (1, len(found)):
+            self._labels = found
+            learn(self, "n_components", len(found))
+        elif len(found) > 0:
+            raise ValueError(
+                f"n_components={S}, but y has {len(found)} labels: {found[:8].tolist()}. Use 0 to "
+                f"{S - 1}, or give states= to name labels that y does not show."
+            )
+
+    def _settle_monitor(self):
+        """Start counting anew; parameters changed since the monitor was made take effect."""
+        monitor, follows = self.monitor_, self._monitor_follows
+        if follows is not None:
+            for name, value in self._stopping_rule().items():
+                if value != follows[name]:
+                    setattr(monitor, name, value)
+            self._monitor_follows = self._stopping_rule()
+        monitor._reset()
+
+    def _fixed(self):
+        S = self.n_components
+        return (
+            read_fixed(self.startprob_fixed, (S,), "startprob_fixed"),
+            read_fixed(self.transmat_fixed, (S, S), "transmat_fixed"),
+        )
+
+    # -------------------------------------------------------------- labelled
+    def _fit_labelled(self, data):
+        self._check_and_set_n_features(data.rows)
+        emission, S = self._emission(without=self.params), self.n_components
+        encoded = emission.encode(data.sequences.X, data.offsets, reset=True)
+        emission.fit_supervised(
+            encoded, data.codes, S, data.step_weights, offsets=data.offsets,
+            smoothing=self.smoothing, random_state=self.random_state,
+        )  # fmt: skip
+        self._take(emission, self._to_set(self.params))
+        counts = count_labels(data.codes, data.offsets, S, data.step_weights)
+        self._count(counts, self.smoothing, self._to_set(self.params))
+        self._check()
+
+    def _to_set(self, letters):
+        """These letters, and those of parameters that are not there yet."""
+        names = {"s": "startprob_", "t": "transmat_"}
+        names |= {letter: name for letter, (name, _) in self._emission_parameters.items()}
+        return [p for p, name in names.items() if p in letters or not hasattr(self, name)]
+
+    def _count(self, counts, pseudocount, letters):
+        names, priors = ("startprob_", "transmat_"), (self.startprob_prior, self.transmat_prior)
+        for letter, name, count, prior, fixed in zip("st", names, counts, priors, self._fixed()):
+            if letter in letters:
+                total = np.maximum(count + pseudocount + np.asarray(prior) - 1.0, 0.0)
+                setattr(self, name, normalise(total, fixed))
+
+    # -------------------------------------------------------------------- EM
+    def _fit_em(self, data, progress):
+        names = ["startprob_", "transmat_", *(n for n, _ in self._emission_parameters.values())]
+        before = {name: vars(self)[name] for name in names if name in vars(self)}
+        given, best = self.random_state, None
+        try:
+            for seed in self._seeds():
+                for name in names:
+                    vars(self).pop(name, None)
+                vars(self).update(before)
+                self.random_state = seed
+                self._start(data)
+                self._iterate(data, progress)
+                if self.n_init == 1:
+                    return
+                value = self._smooth(data)[0]
+                if best is None or value > best[0]:
+                    best = value, {name: vars(self)[name] for name in names}, self.monitor_.history
+                    self.monitor_.history = type(self.monitor_.history)()
+        finally:
+            self.random_state = given
+        vars(self).update(best[1])
+        self.monitor_.history, self.monitor_.iter = best[2], len(best[2])
+
+    def _seeds(self):
+        """The seed that was given, then others drawn from it."""
+        rng = check_random_state(self.random_state) if self.n_init > 1 else None
+        return [self.random_state, *(rng.randint(2**31 - 1) for _ in range(self.n_init - 1))]
+
+    def _start(self, data):
+        self._init(data.rows, data.sequences.lengths)
+        if data.codes is not None and (data.codes >= 0).any():
+            self._start_from_labels(data)
+        for name, fixed in zip(("startprob_", "transmat_"), self._fixed()):
+            if fixed is not None:
+                setattr(self, name, normalise(getattr(self, name), fixed))
+        self._check()
+        data.encoded = self.emission_.encode(data.sequences.X, data.offsets, reset=False)
+
+    def _start_from_labels(self, data):
+        counts = count_labels(data.codes, data.offsets, self.n_components, data.step_weights)
+        self._count(counts, 1.0, self.init_params)
+        emission = self._emission()
+        if emission is not None:
+            emission.fit_supervised(
+                emission.encode(data.sequences.X, data.offsets, reset=False), data.codes,
+                self.n_components, data.step_weights, offsets=data.offsets,
+                smoothing=self.smoothing, random_state=self.random_state,
+            )  # fmt: skip
+            self._take(emission, self.init_params)
+
+    def _iterate(self, data, progress):
+        monitor = self.monitor_
+        monitor._reset()
+        for iteration in range(self.n_iter):
+            progress.begin()
+            log_prob, statistics = self._do_estep(data)
+            self._do_mstep(statistics)
+            monitor.report(log_prob)
+            stop = progress.end(iteration, log_prob, None)
+            if monitor.converged or stop:
+                break
+
+    def _smooth(self, data):
+        """The log-likelihood, the marginals and the likelihoods of the steps."""
+        frames = self.emission_.log_likelihood(data.encoded)
+        self._check_underflow(frames)
+        chain = self._chain()
+        smoothed = chain.smooth(
+            frames if data.codes is None else frames.clamp(data.codes), data.offsets,
+            seq_weights=data.weights, counts=True, n_jobs=self.n_jobs,
+        )  # fmt: skip
+        used = data.weights > 0
+        bad = np.flatnonzero(np.isneginf(smoothed.log_z) & used)
+        if len(bad):
+            raise InfeasibleSequenceError(self._explain_briefly(data.sequences, bad[0]))
+        return float(smoothed.log_z[used] @ data.weights[used]), smoothed, frames
+
+    def _do_estep(self, data):
+        log_prob, smoothed, frames = self._smooth(data)
+        posteriors = smoothed.posteriors
+        if (data.weights != 1).any():
+            posteriors = np.nan_to_num(posteriors) * np.repeat(
+                data.weights, data.sequences.lengths
+            )[:, None]
+        statistics = self._initialize_sufficient_statistics()
+        statistics["nobs"] += data.sequences.n_sequences
+        if "s" in self.params:
+            statistics["start"] += posteriors[data.offsets[:-1]].sum(axis=0)
+        if "t" in self.params:
+            statistics["trans"] += smoothed.transitions
+        if overridden(self, "_accumulate_sufficient_statistics"):
+            lattice = frames.dense()
+            if self.implementation == "scaling":
+                lattice = np.exp(lattice)
+            cuts = data.offsets[1:-1]
+            for pieces in zip(*(np.split(part, cuts) for part in (data.rows, lattice, posteriors))):
+                self._accumulate_sufficient_statistics(statistics, *pieces, None, None)
+        else:
+            self._add(statistics, self.emission_.accumulate(data.encoded, posteriors, data.offsets))
+        return log_prob, statistics
+
+    # --------------------------------------------------- hmmlearn's own hooks
+    def _init(self, X, lengths=None):
+        """Start values for what `init_params` names and for what is not there yet."""
+        self._check_and_set_n_features(X)
+        S = self.n_components
+        rng = check_random_state(self.random_state)
+        if self._needs_init("s", "startprob_"):
+            self.startprob_ = rng.dirichlet(np.full(S, 1 / S))
+        if self._needs_init("t", "transmat_"):
+            self.transmat_ = rng.dirichlet(np.full(S, 1 / S), size=S)
+        n_scalars = self._get_n_fit_scalars_per_param()
+        wanted = sum(n_scalars.get(letter, 0) for letter in self.params)
+        if np.size(X) < wanted:
+            _log.warning(
+                "Fitting a model with %d free scalar parameters with only %d data points will "
+                "result in a degenerate solution.",
+                wanted,
+                np.size(X),
+            )
+        needed = [p for p, (name, _) in self._emission_parameters.items()
+                  if self._needs_init(p, name)]  # fmt: skip
+        if needed:
+            emission = self._emission(without=needed)
+            encoded = emission.encode(X, reset=True)
+            emission.initialise(
+                encoded, None, S, init=emission.default_init, random_state=self.random_state
+            )
+            self._take(emission, needed)
+
+    def _needs_init(self, code, name):
+        if code not in self.init_params:
+            return not hasattr(self, name)
+        if hasattr(self, name):
+            _log.warning(
+                "Even though the %r attribute is set, it will be overwritten during "
+                "initialization because 'init_params' contains %r",
+                name,
+                code,
+            )
+        return True
+
+    def _check_and_set_n_features(self, X):
+        n_features = np.shape(X)[1]
+        if getattr(self, "n_features", n_features) != n_features:
+            raise ValueError(
+                f"Unexpected number of dimensions, got {n_features} but expected {self.n_features}"
+            )
+        learn(self, "n_features", n_features)
+
+    def _initialize_sufficient_statistics(self):
+        """Zero for every statistic of an iteration."""
+        S = self.n_components
+        statistics = {"nobs": 0, "start": np.zeros(S), "trans": np.zeros((S, S))}
+        emission = self._emission()
+        if emission is not None:
+            nothing = emission.encode(np.full((1, self._n_columns()), np.nan), reset=False)
+            self._add(statistics, emission.accumulate(nothing, np.zeros((1, S))))
+        return statistics
+
+    def _accumulate_sufficient_statistics(
+        self, stats, X, lattice, posteriors, fwdlattice, bwdlattice
+    ):
+        """Add what one sequence says of the emission; starts and transitions are counted before.
+
+        `fwdlattice` and `bwdlattice` are None: under constraints there is none over states.
+        """
+        emission = self._emission()
+        if emission is not None:
+            self._add(stats, emission.accumulate(emission.encode(X, reset=False), posteriors))
+
+    def _add(self, statistics, more):
+        for name, value in self._as_hmmlearn_names(more).items():
+            statistics[name] = statistics.get(name, 0) + value
+
+    def _as_hmmlearn_names(self, statistics):
+        """Statistics of the emission under the names that hmmlearn gives them."""
+        return statistics
+
+    def _as_emission_names(self, statistics):
+        return statistics
+
+    def _do_mstep(self, stats):
+        """The parameters that `params` names, from the statistics; zeros stay zero."""
+        start_fixed, trans_fixed = self._fixed()
+        if "s" in self.params:
+            self.startprob_ = _update(
+                self.startprob_, stats["start"], self.startprob_prior, start_fixed
+            )
+        if "t" in self.params:
+            self.transmat_ = _update(
+                self.transmat_, stats["trans"], self.transmat_prior, trans_fixed
+            )
+        letters = [letter for letter in self._emission_parameters if letter in self.params]
+        if letters:
+            emission = self._emission()
+            emission.maximise(self._as_emission_names(stats))
+            self._take(emission, letters)
+
+
+def _update(old, counts, prior, fixed):
+    """Posterior mode of distributions; a row without counts keeps its old values."""
+    total = np.maximum(np.asarray(prior) - 1.0 + counts, 0.0)
+    return normalise(np.where(old == 0, 0.0, total), fixed, old)

@@ -1,0 +1,151 @@
+"""Hidden Markov model of rows of counts."""
+
+import numpy as np
+
+from ..emissions import Multinomial
+from .base import BaseHMM
+from .hooks import Learned, learn
+
+
+class MultinomialHMM(BaseHMM):
+    """Hidden Markov model with multinomial emissions: each row of X counts the outcomes of trials.
+
+    For one symbol a step, use :class:`CategoricalHMM`.
+
+    Parameters
+    ----------
+    n_components : int, default=1
+        Number of states.
+    n_trials : int or array of int, optional
+        What the rows of the training data sum up to; by default, whatever they do.
+    startprob_prior, transmat_prior : float or array, default=1.0
+        Parameters of the Dirichlet priors of `startprob_` and of the rows of `transmat_`.
+    algorithm, random_state, n_iter, tol, verbose, implementation
+        See :class:`BaseHMM`.
+    params, init_params : str, default="ste"
+        What EM updates, and what gets start values: "s" (startprob), "t" (transmat), "e"
+        (emissionprob).
+    constraints, states, startprob_fixed, transmat_fixed, smoothing, n_init, on_infeasible, \
+max_nodes, n_jobs
+        See :class:`BaseHMM`.
+
+    Attributes
+    ----------
+    startprob_ : array (n_components,)
+    transmat_ : array (n_components, n_components)
+    emissionprob_ : array (n_components, n_features)
+    monitor_ : ConvergenceMonitor
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skchmm import hmm
+    >>> model = hmm.MultinomialHMM(2, n_trials=5)
+    >>> model.startprob_ = [0.6, 0.4]
+    >>> model.transmat_ = [[0.8, 0.2], [0.2, 0.8]]
+    >>> model.emissionprob_ = [[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]]
+    >>> model.predict([[3, 1, 1], [2, 3, 0], [0, 1, 4]])
+    array([0, 0, 1])
+    """
+
+    _emission_parameters = {"e": ("emissionprob_", "probabilities_")}
+
+    n_trials = Learned()
+
+    def __init__(
+        self,
+        n_components=1,
+        n_trials=None,
+        startprob_prior=1.0,
+        transmat_prior=1.0,
+        algorithm="viterbi",
+        random_state=None,
+        n_iter=10,
+        tol=1e-2,
+        verbose=False,
+        params="ste",
+        init_params="ste",
+        implementation="log",
+        *,
+        constraints=None,
+        states=None,
+        startprob_fixed=None,
+        transmat_fixed=None,
+        smoothing=0.5,
+        n_init=1,
+        on_infeasible="raise",
+        max_nodes=1_000_000,
+        n_jobs=None,
+    ):
+        super().__init__(
+            n_components,
+            startprob_prior,
+            transmat_prior,
+            algorithm,
+            random_state,
+            n_iter,
+            tol,
+            verbose,
+            params,
+            init_params,
+            implementation,
+            constraints=constraints,
+            states=states,
+            startprob_fixed=startprob_fixed,
+            transmat_fixed=transmat_fixed,
+            smoothing=smoothing,
+            n_init=n_init,
+            on_infeasible=on_infeasible,
+            max_nodes=max_nodes,
+            n_jobs=n_jobs,
+        )
+        self.n_trials = n_trials
+
+    def _new_emission(self):
+        # rows to decode may sum up to anything: only the training data must fit n_trials
+        emission = Multinomial()
+        emission._set_trials(self.n_trials)
+        return emission
+
+    def _check_and_set_n_features(self, X):
+        super()._check_and_set_n_features(X)
+        X = np.asarray(X, dtype=float)
+        totals = X.sum(axis=1)
+        present = ~np.isnan(totals)
+        if (X[present] < 0).any() or (X[present] != np.rint(X[present])).any():
+            raise ValueError("Symbol counts should be nonnegative integers")
+        if self.n_trials is None:
+            learn(self, "n_trials", totals[present].astype(int))
+        elif (totals != self.n_trials)[present].any():
+            raise ValueError(
+                "Total count for each sample should add up to the number of trials"
+            )
+
+    def _check(self):
+        super()._check()
+        self.emissionprob_ = np.atleast_2d(self.emissionprob_)
+        n_features = getattr(self, "n_features", self.emissionprob_.shape[1])
+        if self.emissionprob_.shape != (self.n_components, n_features):
+            raise ValueError(
+                "emissionprob_ must have shape (n_components, n_features) = "
+                f"{(self.n_components, n_features)}, not {self.emissionprob_.shape}."
+            )
+        learn(self, "n_features", n_features)
+        self._check_sum_1("emissionprob_")
+        if self.n_trials is None:
+            raise ValueError("n_trials must be set")
+
+    def _as_hmmlearn_names(self, statistics):
+        return {"obs": statistics["counts"]}
+
+    def _as_emission_names(self, statistics):
+        return {"counts": statistics["obs"]}
+
+    def _get_n_fit_scalars_per_param(self):
+        e = self.n_components * (self.n_features - 1)
+        return super()._get_n_fit_scalars_per_param() | {"e": e}
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = True
+        return tags
