@@ -16,7 +16,9 @@ LAYERS = {
     "kernels": {"_kernels"},
     "exceptions": {"exceptions"},
     "sequences": {"sequences"},
-    "controller": {"controller", "_drawing", "_functions", "_language", "_minimise", "_products"},
+    "controller": {
+        "controller", "_conflicts", "_drawing", "_functions", "_language", "_minimise", "_products"
+    },
     "constraints": {"constraints"},
     "graph": {"graph"},
     "emissions": {"emissions"},

@@ -1,7 +1,6 @@
 """From constraints to one controller, and from a path to a verdict."""
 
-from itertools import chain, combinations, islice
-
+from .. import _conflicts
 from ..controller import Controller, intersection
 from ..exceptions import ControllerTooLargeError
 from .base import is_constraint, short
@@ -9,8 +8,7 @@ from .labels import as_path, check_states, listing, unique
 from .logic import And, build, labels_of
 from .tables import accepts_nothing, trivial
 
-# The search for the smallest conflict: how many subsets to try, and how large a product may get.
-MAX_SUBSETS = 5_000
+# How large a product may get in the search for the smallest conflict.
 MAX_TRIAL = 20_000
 
 
@@ -87,28 +85,21 @@ def _checked(part, states, max_nodes):
 
 
 def smallest_conflict(controllers):
-    """Positions of controllers that accept no path together, as few as can be found.
+    """Positions of the fewest controllers that accept no path together.
 
-    One by one those that can be left out are; then, should more than two remain, pairs and
-    triples of all are tried, up to a number of them.
+    Where the search would take too long, the set found at least has no smaller one within.
     """
 
-    def conflicting(chosen):
+    def feasible(chosen):
         try:
             product = intersection([controllers[k] for k in chosen], max_nodes=MAX_TRIAL)
         except ControllerTooLargeError:
-            return False
-        return accepts_nothing(product)
+            return True
+        return not accepts_nothing(product)
 
-    kept = list(range(len(controllers)))
-    for candidate in reversed(range(len(controllers))):
-        rest = [k for k in kept if k != candidate]
-        if rest and conflicting(rest):
-            kept = rest
-    smaller = chain.from_iterable(
-        combinations(range(len(controllers)), size) for size in range(2, min(len(kept), 4))
-    )
-    return list(next(filter(conflicting, islice(smaller, MAX_SUBSETS)), kept))
+    n = len(controllers)
+    conflict, _ = _conflicts.smallest_conflict(n, lambda chosen: not chosen or feasible(chosen))
+    return conflict
 
 
 def satisfies(path, constraints, states=None):
