@@ -3,7 +3,7 @@
 from .constrained import ConstrainedHMM
 from .constraints.compile import compile, satisfies
 from .controller import Controller
-from .decoders import BeamRejectionDecoder, PostHocFilter, TopologyMaskedHMM
+from .decoders import BeamRejectionDecoder, HSMMDecoder, PostHocFilter, TopologyMaskedHMM
 from .exceptions import (
     ControllerTooLargeError,
     InfeasibleSequenceError,
@@ -16,6 +16,7 @@ __all__ = [
     "ConstrainedHMM",
     "Controller",
     "ControllerTooLargeError",
+    "HSMMDecoder",
     "InfeasibleSequenceError",
     "InfeasibleSequenceWarning",
     "NotEnforcedWarning",

@@ -1,7 +1,8 @@
 """Other decoders of hidden label paths, each with its own way to treat constraints."""
 
 from .beam import BeamRejectionDecoder
+from .hsmm import HSMMDecoder
 from .post_hoc import PostHocFilter
 from .topology import TopologyMaskedHMM
 
-__all__ = ["BeamRejectionDecoder", "PostHocFilter", "TopologyMaskedHMM"]
+__all__ = ["BeamRejectionDecoder", "HSMMDecoder", "PostHocFilter", "TopologyMaskedHMM"]

@@ -2,11 +2,18 @@
 
 from types import SimpleNamespace
 
+from .._answers import AnswersMixin
 from ..constrained import ConstrainedHMM
 from ..exceptions import InfeasibleSequenceError
-from ._rules import warn_not_enforced
+from ._rules import warn_not_enforced, without
+
+# What does not ask about the constraints.
+KEPT = (
+    "expected_duration", "kbest", "probability", "sample", "sample_posterior", "visit_distribution",
+)  # fmt: skip
 
 
+@without(AnswersMixin, keep=KEPT)
 class PlainHMM(ConstrainedHMM):
     """A hidden Markov model that knows its constraints, but neither learns nor infers with them.
 

@@ -70,3 +70,17 @@ class Hidden:
 
     def __get__(self, instance, owner):
         raise AttributeError(f"{owner.__name__!r} has no {self.name!r}")
+
+
+def without(mixin, keep=()):
+    """Class decorator: take away the public methods that come from a mixin."""
+
+    def decorate(cls):
+        for name in vars(mixin):
+            if not name.startswith("_") and name not in keep:
+                hidden = Hidden()
+                hidden.__set_name__(cls, name)
+                setattr(cls, name, hidden)
+        return cls
+
+    return decorate

@@ -60,10 +60,10 @@ random_state, verbose
     >>> from skchmm.constraints import ForbiddenEdges
     >>> X, y = np.array(list("xxyyzzxx")), np.array(list("aabbccaa"))
     >>> model = TopologyMaskedHMM(constraints=ForbiddenEdges([("a", "c")])).fit(X, y)
-    >>> model.transmat_.round(2)
-    array([[0.62, 0.38, 0.  ],
-           [0.14, 0.43, 0.43],
-           [0.43, 0.14, 0.43]])
+    >>> model.transmat_.round(3)
+    array([[0.625, 0.375, 0.   ],
+           [0.143, 0.429, 0.429],
+           [0.429, 0.143, 0.429]])
     """
 
     def __init__(
