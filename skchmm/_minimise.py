@@ -24,15 +24,15 @@ def coarsest_partition(keys, tails, labels, heads):
 
 def trimmed(tables, accept):
     """The tables with only the transitions on some path from the start to acceptance."""
-    E, n, _ = tables.shape
-    reached = np.zeros(n, dtype=np.uint8)
-    reached[0] = 1
-    done = accept.astype(np.uint8)
-    live = np.empty(tables.shape, dtype=bool)
-    for e in range(E):
-        automata.forward_closure(tables[e], reached)
-        live[e] = (reached > 0)[:, None] & (tables[e] >= 0)
-    for e in reversed(range(E)):
+    first, done = tables[0, 0], accept.astype(np.uint8)
+    reached = np.zeros(len(accept), dtype=np.uint8)
+    reached[first[first >= 0]] = 1
+    live = tables >= 0
+    for e, table in enumerate(tables):
+        automata.forward_closure(table, reached)
+        live[e] &= (reached > 0)[:, None]
+    live[0, 0] = first >= 0  # the first step is one of the first epoch
+    for e in reversed(range(len(tables))):
         automata.backward_closure(tables[e], done)
         live[e] &= done[tables[e]] > 0
     return np.where(live, tables, -1)
@@ -52,28 +52,33 @@ def minimal_tables(tables, accept):
         tail, label = np.nonzero(tables[e] >= 0)
         blocks[e] = keys = coarsest_partition(keys, tail, label, tables[e, tail, label])
 
-    # chosen[k] is a state of the given tables that stands for state k of the new ones.
+    # chosen[k] is a state of the given tables that stands for state k of the new ones. A start
+    # that no other can stand for comes before those, and no transition leads to it.
     start = _start(tables[0], blocks[0], accept)
-    chosen, rows = np.array([0 if start is None else start]), []
+    alone = int(start is None)
+    chosen = np.empty(0, dtype=np.int64) if alone else np.array([start])
+    roots, rows = tables[0, 0, tables[0, 0] >= 0] if alone else chosen, []
     for e in range(E):
         _, representative = np.unique(blocks[e], return_index=True)
         quotient = tables[e, representative]
         quotient = np.where(quotient >= 0, blocks[e][quotient], -1)
         held = blocks[e][chosen]
-        order = _walk(quotient, held)
+        order = _walk(quotient, blocks[e][roots])
         place = np.full(len(representative) + 1, -1, dtype=np.int32)
         # Of several states that are now alike the first one is where transitions lead.
-        place[held[::-1]] = np.arange(len(held), dtype=np.int32)[::-1]
+        place[held[::-1]] = alone + np.arange(len(held), dtype=np.int32)[::-1]
         fresh = order[place[order] < 0]
-        place[fresh] = len(chosen) + np.arange(len(fresh), dtype=np.int32)
-        chosen = np.concatenate([chosen, representative[fresh]])
+        place[fresh] = alone + len(held) + np.arange(len(fresh), dtype=np.int32)
+        roots = chosen = np.concatenate([chosen, representative[fresh]])
         rows.append(place[quotient[blocks[e][chosen]]])
-    out = np.full((E, len(chosen), S), -1, dtype=np.int32)
+        if alone and e == 0:
+            first = place[quotient[blocks[0][0]]]
+    out = np.full((E, alone + len(chosen), S), -1, dtype=np.int32)
     for e in range(E):
-        out[e, : len(rows[e])] = rows[e]
-    accept = accept[chosen]
-    accept[0] &= start is not None
-    return out, accept
+        out[e, alone : alone + len(rows[e])] = rows[e]
+    if alone:
+        out[0, 0] = first
+    return out, np.append(np.zeros(alone, dtype=bool), accept[chosen])
 
 
 def _start(table, blocks, accept):
@@ -101,7 +106,7 @@ def _walk(table, start):
     """Rows of a table in the order in which a breadth-first walk from `start` meets them."""
     n, S = table.shape
     # A chain of extra rows lists the start, so that the walk has one root.
-    links = -(-len(start) // S)
+    links = max(1, -(-len(start) // S))
     padded = np.full((links + n, S + 1), -1, dtype=np.int32)
     padded[: links - 1, 0] = np.arange(1, links)
     listed = np.full(links * S, -1, dtype=np.int32)
