@@ -6,16 +6,16 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from ._reasons import ReasonsMixin, alone, ranges_of
 from .constraints.compile import flatten
 from .constraints.labels import check_states
 from .constraints.logic import build
 from .constraints.visitation import ExactVisits
 from .controller import intersection
-from .explain import Explainer, Explanation
 from .graph import AugmentedGraph
 from .inference import Chain
 from .kbest import best_paths
-from .posterior import Durations, draw_posterior_paths, expected_durations, frames_of
+from .posterior import Durations, draw_posterior_paths, expected_durations
 from .sampling import draw_constrained_paths
 from .streaming import ConstrainedStream
 
@@ -23,7 +23,7 @@ from .streaming import ConstrainedStream
 NEGLIGIBLE = 1e-10
 
 
-class AnswersMixin:
+class AnswersMixin(ReasonsMixin):
     """Questions to a fitted model, for estimators with the methods of ConstrainedHMM."""
 
     # ------------------------------------------------------------ other paths
@@ -59,12 +59,10 @@ class AnswersMixin:
         """
         if not isinstance(k, numbers.Integral) or k < 1:
             raise ValueError(f"k must be a positive number of paths, got {k!r}.")
-        sequences, frames, chains, _ = self._ask(X, lengths, groups)
-        found = []
-        for s, (begin, end) in enumerate(_ranges(sequences)):
-            paths = best_paths(chains[s], frames, begin, end, k)
-            found.append([(log_prob, self.classes_[path]) for log_prob, path in paths])
-        return _alone(found, sequences)
+        sequences = self._read(X, lengths, groups)
+        found = self._answer_each(sequences, lambda *sequence: best_paths(*sequence, k))
+        found = [[(log_prob, self.classes_[path]) for log_prob, path in paths] for paths in found]
+        return alone(found, sequences)
 
     def sample(self, length, n_sequences=1, *, random_state=None):
         """Draw sequences and their paths from the model, given that the constraints hold.
@@ -122,17 +120,15 @@ class AnswersMixin:
         """
         if not isinstance(n_samples, numbers.Integral) or n_samples < 1:
             raise ValueError(f"n_samples must be a positive number of paths, got {n_samples!r}.")
-        sequences, frames, chains, _ = self._ask(X, lengths, groups)
+        sequences = self._read(X, lengths, groups)
         random_state = check_random_state(
             self.random_state if random_state is None else random_state
         )
-        drawn = [
-            self.classes_[
-                draw_posterior_paths(chains[s], frames, begin, end, n_samples, random_state)
-            ]
-            for s, (begin, end) in enumerate(_ranges(sequences))
-        ]
-        return _alone(drawn, sequences)
+        drawn = self._answer_each(
+            sequences, lambda *sequence: draw_posterior_paths(*sequence, n_samples, random_state)
+        )
+        drawn = [self.classes_[paths] for paths in drawn]
+        return alone(drawn, sequences)
 
     # ---------------------------------------------------------- probabilities
     def probability(self, constraint, X, *, lengths=None, groups=None):
@@ -213,98 +209,12 @@ class AnswersMixin:
             ``visits``, the expected number of entries into them; ``length``, steps / visits: the
             mean length of a visit over many draws of the path (NaN where there are no visits).
         """
-        sequences, frames, chains, _ = self._ask(X, lengths, groups)
+        sequences = self._read(X, lengths, groups)
         members = ExactVisits(states, 1)._subset("states", tuple(self.classes_.tolist()))
-        values = [
-            expected_durations(chains[s], frames, begin, end, members)
-            for s, (begin, end) in enumerate(_ranges(sequences))
-        ]
-        return Durations(*np.array(values).T)
-
-    # ---------------------------------------------------------------- reasons
-    def explain(self, X, *, lengths=None, groups=None):
-        """Why sequences have no feasible path.
-
-        Parameters
-        ----------
-        X, lengths, groups : the sequences
-
-        Returns
-        -------
-        Explanation for a single stacked sequence, else a list of them
-            The smallest set of constraints (and zeros of the model) that together leave no path
-            of that length, and where the last path dies; a feasible sequence is said to be so.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from skchmm import ConstrainedHMM
-        >>> from skchmm.constraints import AtLeastVisits, EndsIn, StartsIn
-        >>> model = ConstrainedHMM.from_parameters(
-        ...     [0.5, 0.5], [[0.8, 0.2], [0.4, 0.6]], states=["a", "b"],
-        ...     constraints=[StartsIn("a"), AtLeastVisits("a", 3), EndsIn("b")])
-        >>> print(model.explain(np.zeros((4, 2))))
-        Sequence 0 of 4 steps has no feasible path. These leave none, taken together:
-          AtLeastVisits('a', 3)
-        The last path dies at step 0: whatever is observed after it, none can be completed in 4 \
-steps. Some paths reach the end but may not end there.
-        """
-        sequences = self._read(X, lengths, groups)
-        frames = self._frames(sequences)
-        log_z = self._chain().log_likelihood(frames, sequences.offsets, n_jobs=self.n_jobs)
-        explainer = Explainer(self) if np.isneginf(log_z).any() else None
-        explanations = []
-        for s, (begin, end) in enumerate(_ranges(sequences)):
-            name = s if sequences.ids is None else sequences.ids[s]
-            if np.isneginf(log_z[s]):
-                allowed = frames_of(frames, begin, end).dense() > -np.inf
-                explanations.append(explainer.explain(name, allowed))
-            else:
-                explanations.append(Explanation(name, end - begin, True))
-        return _alone(explanations, sequences)
-
-    def constraint_costs(self, X, *, lengths=None, groups=None):
-        """What each constraint costs each sequence: what would be gained without it.
-
-        A rule that is wrong costs much on the sequences that break it.
-
-        Parameters
-        ----------
-        X, lengths, groups : the sequences
-
-        Returns
-        -------
-        pandas.DataFrame
-            One row a sequence and constraint: ``sequence`` (number or id), ``constraint`` (as
-            text), ``log_prob_gain`` (of the most probable path) and ``log_likelihood_gain`` (of
-            log P(Y, Acc)) if that one constraint is dropped. Infinite where dropping it makes an
-            infeasible sequence feasible, 0 where it stays infeasible.
-        """
-        import pandas as pd
-
-        sequences = self._read(X, lengths, groups)
-        frames, offsets = self._frames(sequences), sequences.offsets
-
-        def scores(model):
-            chain = model._chain()
-            _, log_prob = chain.decode(frames, offsets, n_jobs=self.n_jobs)
-            return log_prob, chain.log_likelihood(frames, offsets, n_jobs=self.n_jobs)
-
-        now = scores(self)
-        names = range(sequences.n_sequences) if sequences.ids is None else sequences.ids
-        columns = []
-        for k, constraint in enumerate(self.constraints_):
-            rest = self.constraints_[:k] + self.constraints_[k + 1 :]
-            gains = [_gain(a, b) for a, b in zip(now, scores(self.with_constraints(rest)))]
-            columns.append((repr(constraint), *gains))
-        rows = [
-            (name, text, log_prob[s], log_likelihood[s])
-            for s, name in enumerate(names)
-            for text, log_prob, log_likelihood in columns
-        ]
-        return pd.DataFrame(
-            rows, columns=["sequence", "constraint", "log_prob_gain", "log_likelihood_gain"]
+        values = self._answer_each(
+            sequences, lambda *sequence: expected_durations(*sequence, members)
         )
+        return Durations(*np.array(values).T)
 
     # -------------------------------------------------------------- streaming
     def stream(self, n_steps=None, *, lag=0):
@@ -324,6 +234,19 @@ steps. Some paths reach the end but may not end there.
         return ConstrainedStream(self, n_steps=n_steps, lag=lag)
 
     # ---------------------------------------------------------------- helpers
+    def _answer_each(self, sequences, answer):
+        """``answer(chain, frames, begin, end)`` for each sequence; empty where infeasible."""
+        frames, ranges = self._frames(sequences), ranges_of(sequences)
+        answers = [answer(self._chain(), frames, *steps) for steps in ranges]
+        bad = [s for s, found in enumerate(answers) if len(found) == 0]
+        if bad:
+            self._report_infeasible(sequences, bad)
+            free = self._chain(constrained=False)
+            for s in bad:
+                answers[s] = answer(free, frames, *ranges[s])
+            self._check_possible(sequences, [0.0 if len(a) else -np.inf for a in answers])
+        return answers
+
     def _ask(self, X, lengths, groups):
         """The sequences, their frames, the chain that answers for each, and its log_z.
 
@@ -362,23 +285,6 @@ steps. Some paths reach the end but may not end there.
             mine = np.array([each is chain for each in chains])
             result[mine] = np.minimum(np.exp(log_both[mine] - log_z[mine]), 1.0)
         return result
-
-
-def _ranges(sequences):
-    offsets = sequences.offsets.tolist()
-    return list(zip(offsets[:-1], offsets[1:]))
-
-
-def _alone(values, sequences):
-    """The one value of a single stacked sequence, otherwise all of them."""
-    return values[0] if sequences.form == "stacked" and len(values) == 1 else values
-
-
-def _gain(now, without):
-    gain = np.zeros(len(now))
-    feasible = np.isfinite(without)
-    gain[feasible] = without[feasible] - now[feasible]
-    return gain
 
 
 def _sizes(length, n_sequences):

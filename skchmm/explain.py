@@ -209,7 +209,8 @@ class _Conflict:
             places = irreducible(
                 list(range(len(every))),
                 lambda trial: self.feasible(
-                    self.rules, needed | {part: [every[k] for k in sorted(trial)]}  # noqa: B023
+                    self.rules,
+                    needed | {part: [every[k] for k in sorted(trial)]},  # noqa: B023
                 ),
             )
             needed[part] = [every[k] for k in places]

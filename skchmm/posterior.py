@@ -25,24 +25,31 @@ def frames_of(frames, begin, end):
 
 
 def draw_posterior_paths(chain, frames, begin, end, n_paths, random_state):
-    """Draw feasible paths of steps begin..end-1: int32 (n_paths, end - begin) state indices."""
+    """Draw feasible paths of steps begin..end-1.
+
+    Returns
+    -------
+    int32 array (n_paths, end - begin)
+        State indices; without rows if there is no feasible path.
+    """
     chain.graph.controller.check_length(end - begin)
     paths = np.empty((n_paths, end - begin), dtype=np.int32)
     rows = None if frames.index is None else np.ascontiguousarray(frames.index, dtype=np.int32)
     possible = draw_paths(
-        chain.graph.layout, chain.log_weights, chain.log_start, frames.table, rows, begin,
-        TABLE_BYTES, random_state.random_sample((end - begin, n_paths)), paths,
+        chain.graph.layout, chain.weights, chain.log_weights, chain.log_start, frames.table, rows,
+        begin, TABLE_BYTES, random_state.random_sample((end - begin, n_paths)), paths,
     )  # fmt: skip
-    if not possible:
-        raise ValueError("There is no feasible path to draw.")
-    return paths
+    return paths if possible else paths[:0]
 
 
 def expected_durations(chain, frames, begin, end, members):
-    """Expected steps, entries and steps an entry, in the states marked in `members`."""
-    smoothed = chain.smooth(
-        frames_of(frames, begin, end), np.array([0, end - begin]), counts=True
-    )
+    """Expected steps, entries and steps an entry, in the states marked in `members`.
+
+    Empty if there is no feasible path.
+    """
+    smoothed = chain.smooth(frames_of(frames, begin, end), np.array([0, end - begin]), counts=True)
+    if np.isneginf(smoothed.log_z[0]):
+        return ()
     steps = smoothed.posteriors[:, members].sum()
     visits = (
         smoothed.posteriors[0, members].sum() + smoothed.transitions[~members][:, members].sum()

@@ -19,8 +19,7 @@ from skchmm.constraints import (
     VisitBy,
     Window,
 )
-from skchmm.emissions import Categorical, Frames
-from skchmm.posterior import draw_posterior_paths
+from skchmm.emissions import Categorical
 
 from .oracles.chains import feasible_paths, log_total, posterior, random_chain, random_scores
 from .oracles.predicates import as_set, entries, holds
@@ -224,21 +223,24 @@ def test_infeasible_sequences():
     for ask in (
         lambda model, X: model.probability(EndsIn("c"), X),
         lambda model, X: model.expected_duration("b", X).steps,
+        lambda model, X: model.visit_distribution("b", X, max_visits=1)[:, 1],
     ):
         with pytest.raises(InfeasibleSequenceError, match="Sequence 0"):
             ask(strict, X)
         with pytest.warns(InfeasibleSequenceWarning, match="Sequence 0"):
             answer = ask(lenient, X)
         assert answer == pytest.approx([ask(plain, X[0])[0], ask(strict, X[1])[0]])
-    with pytest.raises(ValueError, match="no feasible path"):
-        draw_posterior_paths(strict._chain(), Frames(X[0]), 0, 2, 1, np.random.RandomState(0))
+    impossible = np.full((2, 3), -np.inf)
+    with (
+        pytest.warns(InfeasibleSequenceWarning),
+        pytest.raises(InfeasibleSequenceError, match="probability zero"),
+    ):
+        lenient.sample_posterior(impossible)
 
 
 # ----------------------------------------------------------------------- costs
 @settings(max_examples=60, deadline=None)
-@given(
-    st.integers(0, 10**6), constraint_lists(STATES, max_size=3), st.integers(1, 4)
-)
+@given(st.integers(0, 10**6), constraint_lists(STATES, max_size=3), st.integers(1, 4))
 def test_costs_of_constraints(seed, constraints, n_steps):
     rng = np.random.default_rng(seed)
     chain, X = random_chain(rng, 3, 0.2), random_scores(rng, n_steps, 3, 0.2)

@@ -67,7 +67,8 @@ def first_smallest(n, feasible):
 )
 def test_smallest_conflict_by_brute_force(seed, constraints, n_steps, zeros, impossible):
     rng = np.random.default_rng(seed)
-    (startprob, transmat), X = random_chain(rng, 3, zeros), random_scores(rng, n_steps, 3, impossible)
+    startprob, transmat = random_chain(rng, 3, zeros)
+    X = random_scores(rng, n_steps, 3, impossible)
     model = model_of((startprob, transmat), constraints)
     if model is None:
         return
@@ -77,7 +78,7 @@ def test_smallest_conflict_by_brute_force(seed, constraints, n_steps, zeros, imp
     assert isinstance(str(explanation), str) and isinstance(repr(explanation), str)
     if every:
         return
-    allowed = X > -np.inf
+    allowed = ~np.isneginf(X)
     all_zeros = {
         "start": [i for i in range(3) if startprob[i] == 0],
         "transitions": [(i, j) for i in range(3) for j in range(3) if transmat[i, j] == 0],
@@ -104,9 +105,7 @@ def test_smallest_conflict_by_brute_force(seed, constraints, n_steps, zeros, imp
     # What is named within the parts of the model suffices, and nothing of it can be spared.
     details = {
         "start": [STATES.index(i) for i in explanation.starts],
-        "transitions": [
-            (STATES.index(i), STATES.index(j)) for i, j in explanation.transitions
-        ],
+        "transitions": [(STATES.index(i), STATES.index(j)) for i, j in explanation.transitions],
         "observations": list(explanation.steps),
     }
     assert not feasible(expected, details)

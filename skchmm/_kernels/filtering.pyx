@@ -53,6 +53,32 @@ cdef inline void next_row(const Graph *g, const double *log_weights, int64_t e,
         out[m] = top + log_b[g.node_states[m]]
 
 
+cdef inline void next_sums(const Graph *g, const double *weights, const double *log_weights,
+                           int64_t e, const double *before, const double *log_b, double *linear,
+                           double *out) noexcept nogil:
+    """next_row with few exponentials; `before` has maximum 0, `linear` is scratch."""
+    cdef int64_t m, k
+    cdef double top, total
+    cdef const int32_t *start = g.indptr + e * (g.n_nodes + 1)
+    for m in range(g.n_nodes):
+        linear[m] = exp(before[m])
+    for m in range(g.n_nodes):
+        total = 0.0
+        for k in range(start[m], start[m + 1]):
+            total += linear[g.sources[k]] * weights[k]
+        top = 0.0
+        if total < 1e-200:  # something may have vanished
+            top = -INFINITY
+            for k in range(start[m], start[m + 1]):
+                top = max(top, before[g.sources[k]] + log_weights[k])
+            total = 1.0
+            if top > -INFINITY:
+                total = 0.0
+                for k in range(start[m], start[m + 1]):
+                    total += exp(before[g.sources[k]] + log_weights[k] - top)
+        out[m] = top + log(total) + log_b[g.node_states[m]]
+
+
 def first_step(Layout layout,                   # IN
                const double[::1] log_start,     # IN
                const double[::1] log_b,         # IN, of the states
@@ -160,7 +186,8 @@ cdef inline int64_t pick(const double *sums, int64_t begin, int64_t end, double 
 
 
 def draw_paths(Layout layout,                     # IN
-               const double[::1] log_weights,     # IN, one an edge
+               const double[::1] edge_weights,    # IN, one an edge
+               const double[::1] log_weights,     # IN, their logarithms
                const double[::1] log_start,       # IN
                const double[:, ::1] log_table,    # IN
                const int32_t[::1] rows,           # IN or None: row t of log_table is step t
@@ -176,10 +203,12 @@ def draw_paths(Layout layout,                     # IN
     cdef double *alpha
     cdef double *kept
     cdef double *sums
+    cdef double *linear
     cdef double *before
     cdef int64_t *filled          # the step for which `sums` of a node's edges were made
     cdef int64_t *nodes
-    cdef const double *weights = &log_weights[0] if M else NULL
+    cdef const double *weights = &edge_weights[0] if M else NULL
+    cdef const double *logs = &log_weights[0] if M else NULL
     cdef const double *table = &log_table[0, 0]
     cdef const int32_t *index = NULL if rows is None else &rows[0]
     cdef const int32_t *start
@@ -190,10 +219,12 @@ def draw_paths(Layout layout,                     # IN
     alpha = <double *> malloc(block * N * sizeof(double))
     kept = <double *> malloc((T // block + 1) * N * sizeof(double))
     sums = <double *> malloc((M + N) * sizeof(double))
+    linear = <double *> malloc(N * sizeof(double))
     filled = <int64_t *> malloc(N * sizeof(int64_t))
     nodes = <int64_t *> malloc(n_paths * sizeof(int64_t))
     try:
-        if alpha == NULL or kept == NULL or sums == NULL or filled == NULL or nodes == NULL:
+        if (alpha == NULL or kept == NULL or sums == NULL or linear == NULL or filled == NULL
+                or nodes == NULL):
             raise MemoryError
         with nogil:
             for m in range(N):
@@ -206,9 +237,9 @@ def draw_paths(Layout layout,                     # IN
                     if t % block == 0:
                         memcpy(kept + (t // block - 1) * N, before, N * sizeof(double))
                     e = epoch_of(g, t, e)
-                    next_row(g, weights, e, before,
-                             table + frame(index, origin + t) * g.n_states, False,
-                             alpha + (t % block) * N)
+                    next_sums(g, weights, logs, e, before,
+                              table + frame(index, origin + t) * g.n_states, linear,
+                              alpha + (t % block) * N)
                 shift(alpha + (t % block) * N, N)
             before = alpha + ((T - 1) % block) * N
             found = draw_last(g, before, sums, n_paths, &uniforms[T - 1, 0], nodes)
@@ -223,9 +254,9 @@ def draw_paths(Layout layout,                     # IN
                     for t in range(max(begin, 1), end):
                         e = epoch_of(g, t, e)
                         before = kept + (b - 1) * N if t == begin else alpha + (t - 1 - begin) * N
-                        next_row(g, weights, e, before,
-                                 table + frame(index, origin + t) * g.n_states, False,
-                                 alpha + (t - begin) * N)
+                        next_sums(g, weights, logs, e, before,
+                                  table + frame(index, origin + t) * g.n_states, linear,
+                                  alpha + (t - begin) * N)
                         shift(alpha + (t - begin) * N, N)
                 for t in range(end - 1, begin - 1, -1):
                     for p in range(n_paths):
@@ -238,7 +269,7 @@ def draw_paths(Layout layout,                     # IN
                     for p in range(n_paths):
                         m = nodes[p]
                         if filled[m] != t:
-                            cumulate(g, weights, before, start[m], start[m + 1], sums)
+                            cumulate(g, logs, before, start[m], start[m + 1], sums)
                             filled[m] = t
                         k = pick(sums, start[m], start[m + 1], uniforms[t - 1, p])
                         nodes[p] = g.sources[k]
@@ -246,6 +277,7 @@ def draw_paths(Layout layout,                     # IN
         free(alpha)
         free(kept)
         free(sums)
+        free(linear)
         free(filled)
         free(nodes)
     return found
