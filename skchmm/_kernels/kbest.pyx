@@ -235,7 +235,8 @@ cdef class BestPaths:
                 return
         best[0] = candidate[0]
 
-    cdef inline bint earlier(self, int64_t p, const Deviation *a, const Deviation *b) noexcept nogil:
+    cdef inline bint earlier(self, int64_t p, const Deviation *a,
+                             const Deviation *b) noexcept nogil:
         """Whether a comes before b from the end, two deviations of path p."""
         if a.t == b.t:
             return a.node < b.node
