@@ -95,8 +95,8 @@ class _FormulaParser(Parser):
             return self.node(token.kind)
         if token.kind == "{":
             inside = []
-            while inner := self.take("label"):
-                inside.append(inner)
+            while self.next.kind == "label" or self.next.text.isalpha():
+                inside.append(self.take())
             if not inside or not self.take("}"):
                 self.fail("a set is {a b}, with at least one label", token)
             return self.atom(inside)
@@ -125,29 +125,29 @@ class LTLf(Constraint):
 
     A formula speaks of a step t of the path x_0..x_T; the path satisfies it if it holds at t = 0.
 
-    ==========================  =====================================================
-    ``a``, ``'x y'``, ``{a b}`` x_t is the label a; a quoted label; one of several
-    ``true``, ``false``         always, never
-    ``last``                    t = T
-    ``!f``, ``f & g``,          not, and,
-    ``f | g``, ``f -> g``,      or, implies,
-    ``f <-> g``                 if and only if
-    ``X f``, ``WX f``           t < T, and f holds at t + 1; t = T, or f holds at t + 1
-    ``F f``, ``G f``            f holds at some step from t on; at all of them
-    ``f U g``                   g holds at some s >= t, and f at all steps from t to s - 1
-    ``f W g``                   ``(f U g) | G f``
-    ``f R g``                   g holds from t on, up to and including the first step at
-                                which f holds, if there is one
-    ``Y f``                     t > 0, and f held at t - 1
-    ``O f``, ``H f``            f held at some step up to t; at all of them
-    ``f S g``                   g held at some s <= t, and f at all steps from s + 1 to t
-    ==========================  =====================================================
+    ============================  ===========================================================
+    ``a``, ``'x y'``, ``{a b}``   x_t is the label a; a quoted label; one of several
+    ``true``, ``false``           always; never
+    ``last``                      t = T
+    ``!f``, ``f & g``, ``f | g``  not; and; or
+    ``f -> g``, ``f <-> g``       implies; if and only if
+    ``X f``                       t < T, and f holds at t + 1
+    ``WX f``                      t = T, or f holds at t + 1
+    ``F f``, ``G f``              f holds at some step from t on; at all of them
+    ``f U g``                     g holds at some s >= t, and f at all steps from t to s - 1
+    ``f W g``                     ``(f U g) | G f``
+    ``f R g``                     g holds from t on, up to and including the first step at
+                                  which f holds, if there is one
+    ``Y f``                       t > 0, and f held at t - 1
+    ``O f``, ``H f``              f held at some step up to t; at all of them
+    ``f S g``                     g held at some s <= t, and f at all steps from s + 1 to t
+    ============================  ===========================================================
 
     From the tightest to the loosest bind: the operators of one formula; ``U``, ``W``, ``R`` and
     ``S``, from the right; ``&``; ``|``; ``->``, from the right; ``<->``. Future and past operators
     may be nested in each other. ``~``, ``&&`` and ``||`` are the same as ``!``, ``&`` and ``|``.
-    Labels named as an operator are quoted. A bare ``3`` is the label 3 or '3', whichever there is
-    among the states ('3' if both are). The controller is minimal.
+    Labels named as an operator are quoted, except in sets. A bare ``3`` is the label 3 or '3',
+    whichever there is among the states ('3' if both are). The controller is minimal.
 
     Parameters
     ----------

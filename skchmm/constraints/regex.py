@@ -100,19 +100,17 @@ class Regex(Constraint):
 
     Labels are separated by spaces; other spaces mean nothing.
 
-    ====================  ==================================================
-    ``a``                 the label a, for one step
-    ``'x y'``, ``"3+"``   a quoted label; a backslash takes the next
-                          character as it is
-    ``.``                 any label
-    ``[a b]``, ``[^a b]`` one of the labels; any other label
-    ``e f``, ``e | f``    e, then f; e or f
-    ``e*``, ``e+``,       any number of times, at least once,
-    ``e?``                at most once
-    ``e{m}``, ``e{m,n}``, m times, m to n times,
-    ``e{m,}``             at least m times
-    ``( )``               grouping
-    ====================  ==================================================
+    ================================  =======================================================
+    ``a``                             the label a, for one step
+    ``'x y'``, ``"3+"``               a quoted label; a backslash takes the next character as
+                                      it is
+    ``.``                             any label
+    ``[a b]``, ``[^a b]``             one of the labels; any other label
+    ``e f``, ``e | f``                e, then f; e or f
+    ``e*``, ``e+``, ``e?``            any number of times; at least once; at most once
+    ``e{m}``, ``e{m,n}``, ``e{m,}``   m times; m to n times; at least m times
+    ``( )``                           grouping
+    ================================  =======================================================
 
     Repetition binds tighter than sequence, and sequence tighter than ``|``. A bare ``3`` is the
     label 3 or '3', whichever there is among the states ('3' if both are). The controller is

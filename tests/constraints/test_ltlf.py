@@ -248,6 +248,7 @@ def test_precedences(formula, grouped):
         ("'x y' & X \"it's\"", ["x y", "it's"], None),
         (r"'it\'s' U 'back\\slash'", ["it's", "back\\slash"], None),
         ("'F' & X 'last'", ["F", "last"], None),
+        ("{F U} & X{last}", ["F", "last"], None),
         ("stage-1 U s_2.5", ["stage-1", "s_2.5"], None),
         ("G{3 4}", [3, 4, 4], None),
         ("3 & X 4", ["3", "4"], None),
