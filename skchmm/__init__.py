@@ -3,7 +3,13 @@
 from .constrained import ConstrainedHMM
 from .constraints.compile import compile, satisfies
 from .controller import Controller
-from .decoders import BeamRejectionDecoder, HSMMDecoder, PostHocFilter, TopologyMaskedHMM
+from .decoders import (
+    BeamRejectionDecoder,
+    HSMMDecoder,
+    PerceptronCRF,
+    PostHocFilter,
+    TopologyMaskedHMM,
+)
 from .exceptions import (
     ControllerTooLargeError,
     InfeasibleSequenceError,
@@ -20,6 +26,7 @@ __all__ = [
     "InfeasibleSequenceError",
     "InfeasibleSequenceWarning",
     "NotEnforcedWarning",
+    "PerceptronCRF",
     "PostHocFilter",
     "TopologyMaskedHMM",
     "compile",

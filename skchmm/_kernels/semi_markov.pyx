@@ -62,7 +62,7 @@ cdef struct Work:
 cdef class SemiLayout:
     """The graph and the parameters of a semi-Markov chain, held for the kernels."""
     cdef Model model
-    cdef object arrays
+    cdef object arrays, given
 
     def __init__(self, node_states, start_nodes, accept, entry, epochs, stay, indptr, targets,
                  base_edges, log_weights, log_start, log_durations, log_survival):
@@ -71,6 +71,8 @@ cdef class SemiLayout:
             return array if array.size else np.zeros(1, dtype=dtype)
 
         cdef int64_t N = len(node_states)
+        self.given = (node_states, start_nodes, accept, entry, epochs, stay, indptr, targets,
+                      base_edges, log_weights, log_start, log_durations, log_survival)
         self.arrays = (
             [held(a, np.int32) for a in (node_states, start_nodes, np.ravel(stay),
                                          np.ravel(indptr), targets, base_edges)],
@@ -94,6 +96,9 @@ cdef class SemiLayout:
         self.model.accept, self.model.entry, self.model.epochs = &u0[0], &u1[0], &l0[0]
         self.model.log_weights, self.model.log_start = &d0[0], &d1[0]
         self.model.log_durations, self.model.log_survival = &d2[0], &d3[0]
+
+    def __reduce__(self):
+        return SemiLayout, self.given
 
 
 cdef inline int64_t epoch_at(const Model *g, int64_t t, int64_t e) noexcept nogil:

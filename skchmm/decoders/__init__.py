@@ -2,7 +2,14 @@
 
 from .beam import BeamRejectionDecoder
 from .hsmm import HSMMDecoder
+from .perceptron import PerceptronCRF
 from .post_hoc import PostHocFilter
 from .topology import TopologyMaskedHMM
 
-__all__ = ["BeamRejectionDecoder", "HSMMDecoder", "PostHocFilter", "TopologyMaskedHMM"]
+__all__ = [
+    "BeamRejectionDecoder",
+    "HSMMDecoder",
+    "PerceptronCRF",
+    "PostHocFilter",
+    "TopologyMaskedHMM",
+]

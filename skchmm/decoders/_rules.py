@@ -73,10 +73,11 @@ class Hidden:
 
 
 def without(mixin, keep=()):
-    """Class decorator: take away the public methods that come from a mixin."""
+    """Class decorator: take away the public methods that come from a mixin and its bases."""
+    names = {name for base in mixin.__mro__ if base is not object for name in vars(base)}
 
     def decorate(cls):
-        for name in vars(mixin):
+        for name in names:
             if not name.startswith("_") and name not in keep:
                 hidden = Hidden()
                 hidden.__set_name__(cls, name)

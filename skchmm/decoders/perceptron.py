@@ -1,0 +1,317 @@
+"""PerceptronCRF: a linear-chain model trained by the averaged perceptron."""
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from .._answers import AnswersMixin
+from .._kernels.log_space import forward_backward_log
+from .._kernels.perceptron import train_pass
+from .._learning import ALGORITHMS
+from .._progress import Progress, with_callbacks
+from ..constrained import ConstrainedHMM
+from ..constraints.compile import compile
+from ..emissions import Frames
+from ..graph import AugmentedGraph
+from ..inference import TABLE_BYTES, Chain, _index, _spread
+from ..sequences import read_labels, read_sequences, read_weights
+from ._features import KINDS, ColumnFeatures, DictFeatures, as_rows, holds_dicts
+from ._rules import Hidden, warn_not_enforced, without
+
+
+class ScoredChain(Chain):
+    """A chain whose weights are logarithms of any size, not probabilities."""
+
+    def __init__(self, graph, log_start, log_transmat):
+        self.graph = graph
+        self.log_start = np.array(log_start, dtype=np.float64)
+        self.log_weights = np.ravel(log_transmat)[graph.base_edges]
+
+    def _forward_backward(self, frames, offsets, seq_weights, n_jobs, marginals, counts):
+        log_z = np.empty(len(offsets) - 1)
+        posteriors = np.empty((frames.n_steps, self.graph.n_states)) if marginals else None
+
+        def run(begin, end):
+            forward_backward_log(
+                self.graph.layout, self.log_weights, self.log_start, frames.table, _index(frames),
+                offsets, seq_weights, np.arange(begin, end), TABLE_BYTES, log_z, posteriors,
+            )  # fmt: skip
+
+        if self.graph.n_nodes == 0:
+            log_z[:] = -np.inf
+        else:
+            _spread(run, offsets, n_jobs)
+        if marginals:
+            for s in np.flatnonzero(np.isneginf(log_z)):
+                posteriors[offsets[s] : offsets[s + 1]] = np.nan
+        return log_z, posteriors, None
+
+
+@without(AnswersMixin, keep=("kbest",))
+class PerceptronCRF(ConstrainedHMM):
+    """Linear-chain conditional random field trained by the averaged perceptron.
+
+    A path scores the sum of the weights of its features: for each step the features observed there,
+    each with a weight for every state; for each pair of neighbouring steps a weight of the two
+    states; and a weight of the first state. Training decodes each sequence with the weights of the
+    moment and corrects them where the path is wrong; the mean of the weights over all of training
+    is what counts.
+
+    Features are one for each symbol of a column of symbols or integers, the number itself for a
+    column of floating-point numbers (scale them first, for example with ``StandardScaler``), or
+    what is in a dictionary a step: ``{"word": "Main", "length": 4}``, as for sklearn-crfsuite and
+    :class:`~sklearn.feature_extraction.DictVectorizer`. What was not seen in training, and what is
+    missing, has no weight.
+
+    Parameters
+    ----------
+    n_epochs : int, default=6
+        Passes over the sequences.
+    constraints : constraint, Controller, ConstraintMiner or list of them, optional
+    enforce : bool, default=False
+        Whether every path must satisfy the constraints: the best of the paths that do is found
+        exactly, and marginals are over them. Otherwise the constraints are listed in
+        ``not_enforced_``, and `fit` warns. Training never uses them.
+    states : sequence of labels, optional
+        The labels, in this order. Default: the labels in y, sorted.
+    features : {"auto", "symbols", "numeric"}, default="auto"
+        What the columns of X are. "auto": floating-point columns are numbers, others symbols.
+    shuffle : bool, default=True
+        Whether each pass goes through the sequences in a new order.
+    algorithm : {"viterbi", "posterior", "map"}, default="viterbi"
+        What `predict` returns: the path with the best score, the feasible path with the largest sum
+        of log marginals, or the most probable state of each step.
+    on_infeasible : {"raise", "warn"}, default="raise"
+        With ``enforce=True``, what to do with a sequence that has no feasible path.
+    max_nodes : int, default=1_000_000
+        Largest controller to build.
+    n_jobs : int, optional
+        Threads over sequences, when predicting.
+    random_state : int, RandomState or None
+        For the order of the sequences.
+    verbose : int, default=0
+        Print the progress of training.
+
+    Attributes
+    ----------
+    classes_ : ndarray (S,)
+    start_weights_ : ndarray (S,)
+    transition_weights_ : ndarray (S, S)
+    feature_weights_ : ndarray (n_features, S)
+    feature_names_ : list of str
+        What the rows of ``feature_weights_`` stand for.
+    constraints_, not_enforced_ : list
+    history_ : list of int
+        Steps labelled wrongly in each pass.
+
+    Notes
+    -----
+    ``decode`` returns scores, not log probabilities. ``predict_proba`` gives the marginals of the
+    conditional random field with these weights. The perceptron only cares which path is best, so
+    that they rank well but tend to be too sure.
+
+    Examples
+    --------
+    >>> from skchmm import PerceptronCRF
+    >>> X = [[{"word": "the"}, {"word": "dog"}], [{"word": "a"}, {"word": "cat"}]]
+    >>> y = [["DET", "NOUN"], ["DET", "NOUN"]]
+    >>> PerceptronCRF(random_state=0).fit(X, y).predict([[{"word": "the"}, {"word": "cow"}]])
+    [array(['DET', 'NOUN'], dtype='<U4')]
+    """
+
+    from_parameters = Hidden()
+    log_likelihood = Hidden()
+    n_states = None
+
+    def __init__(
+        self,
+        n_epochs=6,
+        *,
+        constraints=None,
+        enforce=False,
+        states=None,
+        features="auto",
+        shuffle=True,
+        algorithm="viterbi",
+        on_infeasible="raise",
+        max_nodes=1_000_000,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.n_epochs = n_epochs
+        self.constraints = constraints
+        self.enforce = enforce
+        self.states = states
+        self.features = features
+        self.shuffle = shuffle
+        self.algorithm = algorithm
+        self.on_infeasible = on_infeasible
+        self.max_nodes = max_nodes
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _check_parameters(self):
+        for name, allowed in (
+            ("algorithm", ALGORITHMS),
+            ("on_infeasible", ("raise", "warn")),
+            ("features", KINDS),
+        ):
+            if getattr(self, name) not in allowed:
+                raise ValueError(f"{name} must be one of {allowed}, got {getattr(self, name)!r}.")
+        if not (isinstance(self.n_epochs, (int, np.integer)) and self.n_epochs >= 1):
+            raise ValueError(f"n_epochs must be an integer >= 1, got {self.n_epochs!r}.")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "transition_weights_")
+
+    # --------------------------------------------------------------- reading
+    def _read(self, X, lengths, groups, *, reset=False):
+        if not holds_dicts(X):
+            return super()._read(X, lengths, groups, reset=reset)
+        if not reset:
+            check_is_fitted(self)
+        sequences = read_sequences(np.arange(len(X)), lengths=lengths, groups=groups)
+        sequences.X = as_rows(X)
+        self._check_features(sequences.X, reset)
+        return sequences
+
+    def _learn_features(self, X):
+        if holds_dicts(X):
+            return DictFeatures().fit(X)
+        if len(X.shape) == 1 and X.dtype.kind == "f" and self.features == "auto":
+            raise ValueError(
+                "Expected 2D array, got 1D array of floating-point numbers instead. Reshape your "
+                "data using X.reshape(-1, 1) if it has a single feature, or choose features=."
+            )
+        return ColumnFeatures(self.features).fit(X)
+
+    def _frames(self, sequences):
+        return Frames(self._features.transform(sequences.X) @ self.feature_weights_)
+
+    # -------------------------------------------------------------- learning
+    @with_callbacks
+    def fit(self, X, y, *, lengths=None, groups=None, **weights):
+        """Learn from labelled sequences.
+
+        Parameters
+        ----------
+        X : sequences in any of the three forms, or of dictionaries
+        y : labels in the same form, none missing
+        lengths : sequence of int, optional
+        groups : sequence, optional
+        sample_weight : sequence of float, optional
+            How much a correction of a sequence adds: one weight a sequence for a list, else one a
+            row, constant within a sequence.
+
+        Returns
+        -------
+        self
+        """
+        sample_weight = weights.pop("sample_weight", None)
+        if weights:
+            raise TypeError(f"fit() got an unexpected keyword argument {next(iter(weights))!r}")
+        self._check_parameters()
+        if y is None:
+            raise ValueError("PerceptronCRF requires y to be passed, but the target y is None.")
+        sequences = self._read(X, lengths, groups, reset=True)
+        seq_weights = read_weights(sample_weight, sequences)
+        self.classes_ = self._choose_classes(read_labels(y, sequences))
+        codes = self._encode_labels(y, sequences).astype(np.int32)
+        if (codes < 0).any():
+            row = int(np.argmax(codes < 0))
+            raise ValueError(f"y has no label in row {row}; PerceptronCRF needs all of them.")
+        self.constraints_ = self._resolve_constraints(y, lengths, groups)
+        self.controller_ = compile(
+            self.constraints_, self.classes_.tolist(), max_nodes=self.max_nodes
+        )
+        self._chains = {}
+        self._features = self._learn_features(sequences.X)
+        self.feature_names_ = self._features.names
+        context = self._init_callback_context(max_subtasks=self.n_epochs)
+        self._train(self._features.transform(sequences.X), sequences.offsets, codes, seq_weights,
+                    Progress(self, context, self.verbose, what="epoch"))  # fmt: skip
+        self.graph_ = self._chain().graph
+        return self._conclude()
+
+    def _train(self, found, offsets, codes, seq_weights, progress):
+        S, n = len(self.classes_), len(offsets) - 1
+        random_state = check_random_state(self.random_state)
+        shapes = (S,), (S, S), (max(found.shape[1], 1), S)
+        weights, late = list(map(np.zeros, shapes)), list(map(np.zeros, shapes))
+        rows = found.indptr.astype(np.int64), found.indices.astype(np.int32), found.data
+        self.history_ = []
+        for epoch in range(self.n_epochs):
+            progress.begin()
+            order = random_state.permutation(n) if self.shuffle else np.arange(n)
+            wrong = train_pass(
+                *rows, offsets, codes, seq_weights, order.astype(np.int64), float(epoch * n),
+                *weights, *late,
+            )  # fmt: skip
+            change = wrong - self.history_[-1] if self.history_ else None
+            self.history_.append(wrong)
+            if progress.end(epoch, wrong, change):
+                break
+        seen = len(self.history_) * n
+        start, trans, feature = (weight - part / seen for weight, part in zip(weights, late))
+        self.start_weights_, self.transition_weights_ = start, trans
+        self.feature_weights_ = feature[: found.shape[1]]
+
+    def _conclude(self):
+        self.not_enforced_ = [] if self.enforce else list(self.constraints_)
+        warn_not_enforced(self, self.not_enforced_, "enforce=True makes it")
+        return self
+
+    def _constrain(self, constraints):
+        return super()._constrain(constraints)._conclude()
+
+    # ------------------------------------------------------------- the chain
+    def _chain(self, startprob=None, transmat=None, *, constrained=True):
+        constrained = constrained and self.enforce
+        if constrained not in self._chains:
+            S = len(self.classes_)
+            everywhere = np.ones(S, dtype=bool), np.ones((S, S), dtype=bool)
+            if constrained:
+                graph = AugmentedGraph(self.controller_, *everywhere, max_nodes=self.max_nodes)
+            else:
+                graph = AugmentedGraph.unconstrained(self.controller_.states, *everywhere)
+            self._chains[constrained] = ScoredChain(
+                graph, self.start_weights_, self.transition_weights_
+            )
+        return self._chains[constrained]
+
+    def score(self, X, y, *, lengths=None, groups=None):
+        """Accuracy of `predict` on labelled steps.
+
+        Parameters
+        ----------
+        X, lengths, groups : the sequences
+        y : labels
+            Steps whose label is missing do not count.
+
+        Returns
+        -------
+        float
+        """
+        if y is None:
+            raise ValueError("PerceptronCRF models labels given X, not X: score needs y.")
+        return super().score(X, y, lengths=lengths, groups=groups)
+
+    def log_feasibility(self, X, *, lengths=None, groups=None):
+        """log P(Acc | X) of each sequence under the conditional random field.
+
+        Returns
+        -------
+        ndarray (n_sequences,), -inf where there is no feasible path
+        """
+        sequences = self._read(X, lengths, groups)
+        frames, offsets = self._frames(sequences), sequences.offsets
+        with_rules = self._chain().log_likelihood(frames, offsets, n_jobs=self.n_jobs)
+        free = self._chain(constrained=False).log_likelihood(frames, offsets, n_jobs=self.n_jobs)
+        return with_rules - free
