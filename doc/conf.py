@@ -1,0 +1,72 @@
+"""Sphinx configuration."""
+
+import os
+import re
+import warnings
+
+import skchmm
+
+os.environ.setdefault("MPLBACKEND", "Agg")
+warnings.filterwarnings("ignore", message=".*non-interactive.*")
+
+project = "skchmm"
+author = "the skchmm developers"
+copyright = "the skchmm developers"
+release = version = skchmm.__version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "**/generated/*.md"]
+templates_path = ["_templates"]
+default_role = "literal"
+nitpicky = False
+
+autosummary_generate = True
+numpydoc_show_class_members = False
+numpydoc_validation_checks = set()
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "auto_examples",
+    "doc_module": ("skchmm",),
+    "backreferences_dir": None,
+    "download_all_examples": False,
+    "show_memory": False,
+    "remove_config_comments": True,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"skchmm {release}"
+html_static_path = ["_static"]
+html_show_sourcelink = False
+html_theme_options = {
+    "show_nav_level": 2,
+    "navigation_with_keys": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+
+
+# Names of fitted attributes end in an underscore, which reStructuredText takes for a link.
+_ATTRIBUTE = re.compile(r"(?<![\w`:.])([A-Za-z]\w*)_(?![\w`])")
+
+
+def escape_attributes(app, what, name, obj, options, lines):
+    """Escape trailing underscores in the prose of docstrings."""
+    for k, line in enumerate(lines):
+        if not line.lstrip().startswith((">>>", "...")) and "`" not in line:
+            lines[k] = _ATTRIBUTE.sub(r"\1\\_", line)
+
+
+def setup(app):
+    # Before numpydoc, which has sections of its own for attributes.
+    app.connect("autodoc-process-docstring", escape_attributes, priority=900)
