@@ -311,7 +311,8 @@ class Controller:
 
         From the last to the first, a constraint is listed if the others, without those listed
         already, allow the same paths: of two that say the same, only the later one is. Found
-        when first asked for, at the cost of a product for each constraint.
+        when first asked for, at the cost of a product for each constraint; one without which
+        the product gets too large is taken to be needed.
         """
         if self._redundant is None:
             parts = superfluous(self._factors, self, max(_TRIAL_LIMIT, 2 * len(self.accept)))
