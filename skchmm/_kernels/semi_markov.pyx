@@ -27,6 +27,7 @@ import numpy as np
 
 cdef double NEGLIGIBLE = -45.0   # log of what adds nothing to a sum around 1
 cdef double RARE = 1e-60         # segments less likely than this to exist are passed over
+cdef double LOG_RARE = -138.0
 
 
 cdef struct Model:
@@ -311,7 +312,7 @@ cdef void segment_masses(const Model *g, Work *w, int64_t origin, int64_t T, int
             r = i * g.D + t - s
             if t < T - 1:
                 x = g.log_durations[r] + w.end[w.piece_node[k] * T + t] + w.spell[t - s] - value
-                p = mass * exp(x)
+                p = mass * exp(x) if x > LOG_RARE else 0.0
                 w.open[w.piece_node[k] * T + t] += p
                 if durations != NULL:
                     durations[r] += weight * p

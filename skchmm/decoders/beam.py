@@ -7,7 +7,7 @@ import numpy as np
 from .._kernels.beam import beam_search
 from ..constraints.compile import compile
 from ..exceptions import InfeasibleSequenceError, InfeasibleSequenceWarning
-from ..inference import longest
+from ..inference import _spread, longest
 from ._plain import PlainHMM
 from ._rules import split_local_rules
 
@@ -150,10 +150,14 @@ random_state, verbose
         width = np.iinfo(np.int32).max if self.beam_width is None else self.beam_width
         with np.errstate(divide="ignore"):
             log_trans, log_start = np.log(self.transmat_), np.log(self.startprob_)
-        beam_search(
-            rules.tables, rules.epochs, log_trans, log_start, frames.table, rows, offsets,
-            0, len(log_prob), width, path, log_prob,
-        )  # fmt: skip
+
+        def run(begin, end):
+            beam_search(
+                rules.tables, rules.epochs, log_trans, log_start, frames.table, rows, offsets,
+                begin, end, width, path, log_prob,
+            )  # fmt: skip
+
+        _spread(run, offsets, self.n_jobs)
         return path, log_prob
 
     def _report_dead(self, sequences, dead):

@@ -158,6 +158,14 @@ def test_ties_go_to_the_lowest_label():
     np.testing.assert_array_equal(model.predict(X), exact.predict(X))
 
 
+def test_threads_change_nothing():
+    X, y = toy(12)
+    rules = [NoReentry("a"), ForbiddenEdges([("a", "c")])]
+    one = BeamRejectionDecoder(3, constraints=rules).fit(X, y)
+    two = BeamRejectionDecoder(3, constraints=rules, n_jobs=2).fit(X, y)
+    assert all((a == b).all() for a, b in zip(one.predict(X), two.predict(X)))
+
+
 def test_learning_ignores_the_rules():
     X, y = toy()
     model = BeamRejectionDecoder(constraints=[Precedence("a", "b"), StageMonotone(STATES)])
