@@ -6,7 +6,7 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 # Portable flags only: kernels that profit from wider vectors choose at run time.
-FLAGS = [] if os.name == "nt" else ["-O3", "-fno-math-errno", "-fno-trapping-math"]
+FLAGS = [] if os.name == "nt" else ["-O3", "-g0", "-fno-math-errno", "-fno-trapping-math"]
 
 extensions = [
     Extension(
