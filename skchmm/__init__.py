@@ -2,6 +2,7 @@
 
 from .constrained import ConstrainedHMM
 from .constraints.compile import compile, satisfies
+from .continuous import CTConstrainedHMM
 from .controller import Controller
 from .decoders import (
     BeamRejectionDecoder,
@@ -19,6 +20,7 @@ from .exceptions import (
 
 __all__ = [
     "BeamRejectionDecoder",
+    "CTConstrainedHMM",
     "ConstrainedHMM",
     "Controller",
     "ControllerTooLargeError",

@@ -5,11 +5,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from ._gapped_log import LogExponential, filter_log, smooth_log
+from ._gapped_log import LogExponential, smooth_log
 from ._generator import LIMIT, Generator
 from ._kernels.forward_backward import scale_rows
 from ._kernels.gapped import Steps, feasible_steps, forward_backward
 from ._kernels.gapped_viterbi import best_steps
+from ._times import TimedFrames
 from .inference import _spread as spread
 from .inference import longest
 
@@ -69,17 +70,17 @@ class GappedChain:
         return np.array_equal(self.start, startprob) and np.array_equal(self.generator, generator)
 
     # ------------------------------------------------------- likelihood, marginals
-    def log_likelihood(self, frames, offsets, gaps, *, n_jobs=None):
+    def log_likelihood(self, frames, offsets, *, n_jobs=None):
         """log P(Y, Acc) of each sequence."""
-        return self._forward_backward(frames, offsets, gaps, None, n_jobs, False, False).log_z
+        return self._forward_backward(frames, offsets, None, n_jobs, False, False).log_z
 
-    def smooth(self, frames, offsets, gaps, *, seq_weights=None, counts=False, n_jobs=None):
+    def smooth(self, frames, offsets, *, seq_weights=None, counts=False, n_jobs=None):
         """Likelihoods, marginals and, on request, expected jumps and times spent."""
-        return self._forward_backward(frames, offsets, gaps, seq_weights, n_jobs, True, counts)
+        return self._forward_backward(frames, offsets, seq_weights, n_jobs, True, counts)
 
-    def _forward_backward(self, frames, offsets, gaps, seq_weights, n_jobs, marginals, counts):
+    def _forward_backward(self, frames, offsets, seq_weights, n_jobs, marginals, counts):
         self.graph.controller.check_length(longest(offsets))
-        numbered = Gaps(gaps, offsets)
+        numbered = Gaps(frames.gaps, offsets)
         scaled = scale_rows(frames.table)
         index = _index(frames)
         n_sequences = len(offsets) - 1
@@ -88,7 +89,7 @@ class GappedChain:
         totals = self._no_counts() if counts else None
         todo = np.arange(n_sequences)
         for level, (floor, check) in enumerate(LEVELS):
-            plan = self._plan(numbered, floor, counts)
+            plan = self.plan(numbered, floor, counts)
 
             def run(begin, end, plan=plan, check=check, chosen=todo):
                 mine = np.ascontiguousarray(chosen[begin:end])
@@ -111,7 +112,7 @@ class GappedChain:
         for s in todo:
             weight = 1.0 if seq_weights is None else seq_weights[s]
             part = slice(offsets[s], offsets[s + 1])
-            log_z[s] = self._in_logs(frames, part, gaps[part], weight, posteriors, totals)
+            log_z[s] = self._in_logs(frames, part, frames.gaps[part], weight, posteriors, totals)
         if marginals:
             for s in np.flatnonzero(np.isneginf(log_z)):
                 posteriors[offsets[s] : offsets[s + 1]] = np.nan
@@ -138,28 +139,28 @@ class GappedChain:
             offsets[s], offsets[s + 1] - offsets[s],
         )  # fmt: skip
 
-    def alive_steps(self, frames, offsets, gaps, s):
+    def alive_steps(self, frames, offsets, s):
         """Steps of sequence s until the last path dies; its length + 1 if some are accepted."""
-        numbered = Gaps(gaps, offsets)
-        return self._alive(self._plan(numbered, 1e-1, False).steps, frames, offsets, numbered, s)
+        numbered = Gaps(frames.gaps, offsets)
+        return self._alive(self.plan(numbered, 1e-1, False).steps, frames, offsets, numbered, s)
 
-    def _log_first(self):
+    def log_first(self):
         first = np.full(self.graph.n_nodes, -np.inf)
         able = self.graph.start_nodes >= 0
         first[self.graph.start_nodes[able]] = self.log_start[able]
         return first
 
-    def _log_frames(self, frames, part):
-        dense = frames.table[part] if frames.index is None else frames.table[frames.index[part]]
-        return dense[:, self.graph.node_states]
+    def log_frames(self, frames):
+        """Log-likelihoods (T, N) of steps under the states of nodes."""
+        return frames.dense()[:, self.graph.node_states]
 
     def _in_logs(self, frames, part, gaps, weight, posteriors, totals):
         """One sequence in log space: fills its posteriors, adds its counts, returns log Z."""
         exponentials = self._log_exponentials(gaps[1:])
         log_z, gamma, between = smooth_log(
-            self._log_first(),
-            lambda t: self._log_nodes(exponentials[gaps[t]].matrix, t),
-            self._log_frames(frames, part),
+            self.log_first(),
+            lambda t: self.log_nodes(exponentials[gaps[t]].matrix, t),
+            self.log_frames(frames.part(part.start, part.stop)),
             self.graph.accept,
         )
         if log_z > -np.inf and posteriors is not None:
@@ -182,12 +183,12 @@ class GappedChain:
         return log_z
 
     def _log_exponentials(self, gaps):
-        return {gap: LogExponential(self._rates, gap) for gap in np.unique(gaps)}
+        return {gap: LogExponential(self.rates, gap) for gap in np.unique(gaps)}
 
     def _log_rates(self):
         """log of what turns an integral into expected jumps (off) and times (on the diagonal)."""
-        rates = np.zeros((self._rates.n_nodes,) * 2)
-        rates[self._rates.sources, self._rates.targets] = self._rates.rates
+        rates = np.zeros((self.rates.n_nodes,) * 2)
+        rates[self.rates.sources, self.rates.targets] = self.rates.rates
         np.fill_diagonal(rates, 1.0)
         with np.errstate(divide="ignore"):
             return np.log(rates)
@@ -199,46 +200,43 @@ class GappedChain:
         matrix = matrix - np.diag(np.diag(matrix))
         np.add.at(totals[0], (states[:, None], states), matrix)
 
-    def filtered(self, frames, offsets, gaps, s):
-        """log alpha (T, N) of one sequence, each row up to a constant; None if infeasible."""
-        part = slice(offsets[s], offsets[s + 1])
-        steps = self.log_steps(gaps[part])
-        return filter_log(self._log_first(), steps, self._log_frames(frames, part))[0]
-
-    def log_steps(self, gaps):
-        """A function t -> matrix (N, N) of logarithms between the nodes before step t."""
-        numbered = Gaps(gaps, np.array([0, len(gaps)]))
-        matrices = self._log_matrices(numbered.lengths)
-        return lambda t: self._log_nodes(matrices[numbered.index[t]], t)
-
     # -------------------------------------------------------------- decoding
-    def decode(self, frames, offsets, gaps, *, n_jobs=None):
+    def decode(self, frames, offsets, *, n_jobs=None):
+        """Best states at the observations: (indices int32 (n_steps,), log P (n_sequences,))."""
+        nodes, log_prob = self.decode_nodes(frames, offsets, n_jobs=n_jobs)
+        return self.states_of(nodes), log_prob
+
+    def states_of(self, nodes):
+        """The states of nodes; of sequences without any, anything."""
+        return self.graph.node_states[nodes] if self.graph.n_nodes else nodes
+
+    def decode_nodes(self, frames, offsets, *, n_jobs=None):
         """Most probable nodes at the observations: (nodes int32 (n,), log P (n_sequences,))."""
         self.graph.controller.check_length(longest(offsets))
-        numbered = Gaps(gaps, offsets)
-        path, log_prob = self._best(numbered, self._rates.matrices, frames, offsets, n_jobs)
+        numbered = Gaps(frames.gaps, offsets)
+        path, log_prob = self._best(numbered, self.rates.matrices, frames, offsets, n_jobs)
         for s in np.flatnonzero(np.isneginf(log_prob)):
-            steps = self._plan(numbered, 1e-1, False).steps
+            steps = self.plan(numbered, 1e-1, False).steps
             T = offsets[s + 1] - offsets[s]
             if self._alive(steps, frames, offsets, numbered, s) == T + 1:
                 self._best_of(
-                    s, numbered, self._exact_log_matrices, frames, offsets, None,
-                    self._log_first(), path, log_prob,
+                    s, numbered, self.exact_log_matrices, frames, offsets, None,
+                    self.log_first(), path, log_prob,
                 )  # fmt: skip
         return path, log_prob
 
-    def best_feasible(self, frames, offsets, gaps, *, n_jobs=None):
+    def best_feasible(self, frames, offsets, *, n_jobs=None):
         """The feasible nodes with the largest sum of frame scores, probabilities set aside."""
-        kinds = Gaps((gaps > 0).astype(np.float64), offsets)
+        kinds = Gaps((frames.gaps > 0).astype(np.float64), offsets)
         possible = np.array([self._possible(length > 0) for length in kinds.lengths])
-        first = np.where(self._log_first() > -np.inf, 0.0, -np.inf)
+        first = np.where(self.log_first() > -np.inf, 0.0, -np.inf)
         return self._best(kinds, None, frames, offsets, n_jobs, (possible, None), first)
 
     def _best(self, numbered, matrices_of, frames, offsets, n_jobs, fixed=None, first=None):
         path = np.empty(frames.n_steps, dtype=np.int32)
         log_prob = np.full(len(offsets) - 1, -np.inf)
-        size = self._rates.n_nodes
-        first = self._log_first() if first is None else first
+        size = self.rates.n_nodes
+        first = self.log_first() if first is None else first
         if fixed is None and len(numbered) * size * size * 8 <= MATRIX_BYTES:
             fixed = matrices_of(numbered.lengths)
 
@@ -263,7 +261,7 @@ class GappedChain:
         value = first + frames.table[row][graph.node_states]
         came_from = np.zeros((max(T - 1, 1), N), dtype=np.int32)
         work = np.empty((3, N))
-        chunk = T if fixed is not None else max(1, MATRIX_BYTES // (8 * self._rates.n_nodes**2))
+        chunk = T if fixed is not None else max(1, MATRIX_BYTES // (8 * self.rates.n_nodes**2))
         for begin in range(1, T, chunk):
             end = min(begin + chunk, T)
             pair, which = fixed, numbered.index
@@ -285,13 +283,8 @@ class GappedChain:
             if t:
                 node = came_from[t - 1, node]
 
-    def _log_matrices(self, lengths):
-        matrices, log_scales = self._rates.matrices(lengths)
-        with np.errstate(divide="ignore"):
-            return np.log(matrices) + log_scales[:, None, None]
-
-    def _exact_log_matrices(self, lengths):
-        return np.array([LogExponential(self._rates, gap).matrix for gap in lengths]), None
+    def exact_log_matrices(self, lengths):
+        return np.array([LogExponential(self.rates, gap).matrix for gap in lengths]), None
 
 
 class PathChain(GappedChain):
@@ -299,22 +292,47 @@ class PathChain(GappedChain):
 
     def __init__(self, graph, startprob, generator):
         super().__init__(graph, startprob, generator)
-        self._rates = Generator.of_graph(graph, self.generator)
+        self.rates = Generator.of_graph(graph, self.generator)
         self._states = graph.node_states
 
-    def _plan(self, numbered, floor, counts):
-        return _PathPlan(self.graph, self._rates, numbered, floor, counts)
+    def plan(self, numbered, floor, counts):
+        return _PathPlan(self.graph, self.rates, numbered, floor, counts)
 
-    def _log_nodes(self, matrix, t):
+    def log_nodes(self, matrix, t):
         return matrix
 
     def _log_outer(self, between, t):
         return between
 
+    def marginals_at(self, frames, times, grid):
+        """P(state at the times of a grid | Y, Acc), (n, S); the times are those of the steps.
+
+        The grid joins the observations as steps at which nothing was observed.
+        """
+        T = len(times)
+        order = np.argsort(np.concatenate([times, grid]), kind="stable")
+        index = np.arange(T) if frames.index is None else frames.index
+        index = np.concatenate([index, np.full(len(grid), len(frames.table))])[order]
+        table = np.concatenate([frames.table, np.zeros((1, frames.n_states))])
+        gaps = np.diff(np.concatenate([times, grid])[order], prepend=times[0])
+        smoothed = self.smooth(TimedFrames(table, index, gaps), np.array([0, len(order)]))
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order))
+        return smoothed.posteriors[place[T:]]
+
+    def columns(self, matrix, t, nodes):
+        """Into each of some nodes at step t, (n, N)."""
+        return matrix[:, nodes].T
+
+    def edges(self, log_matrix, t):
+        """Sources, targets and log weights of what can happen before step t."""
+        sources, targets = np.nonzero(log_matrix > -np.inf)
+        return sources, targets, log_matrix[sources, targets]
+
     def _possible(self, positive):
         N = self.graph.n_nodes
         reach = np.eye(N, dtype=bool)
-        reach[self._rates.sources, self._rates.targets] |= self._rates.rates > 0
+        reach[self.rates.sources, self.rates.targets] |= self.rates.rates > 0
         known = 0 if positive else -1
         reach = reach if positive else np.eye(N, dtype=bool)
         while known not in (-1, reach.sum()):
@@ -392,12 +410,12 @@ class ObservedChain(GappedChain):
 
     def __init__(self, graph, startprob, generator):
         super().__init__(graph, startprob, generator)
-        self._rates = Generator.of_states(self.generator)
+        self.rates = Generator.of_states(self.generator)
         self._states = np.arange(graph.n_states)
         self.base_edges = graph.base_edges
 
-    def _plan(self, numbered, floor, counts):
-        return _ObservedPlan(self.graph, self._rates, numbered)
+    def plan(self, numbered, floor, counts):
+        return _ObservedPlan(self.graph, self.rates, numbered)
 
     def _edges(self, t):
         """Edges into step t: sources, targets and base edges."""
@@ -407,7 +425,53 @@ class ObservedChain(GappedChain):
         targets = np.repeat(np.arange(graph.n_nodes), np.diff(graph.indptr[e]))
         return graph.sources[part], targets, graph.base_edges[part]
 
-    def _log_nodes(self, matrix, t):
+    def marginals_at(self, frames, times, grid):
+        """P(state at the times of a grid | Y, Acc), (n, S); the times are those of the steps.
+
+        Given the states at both ends of a gap the chain is free within it.
+        """
+        numbered = Gaps(frames.gaps, np.array([0, len(times)]))
+        log_matrices = self._logs(numbered.lengths)
+        _, gamma, between = smooth_log(
+            self.log_first(),
+            lambda t: self.log_nodes(log_matrices[numbered.index[t]], t),
+            self.log_frames(frames),
+            self.graph.accept,
+        )
+        before = np.searchsorted(times, grid, side="right") - 1
+        inside = (times[before] < grid) & (before < len(times) - 1)
+        out = np.zeros((len(grid), self.graph.n_states))
+        for row in np.flatnonzero(~inside):
+            np.add.at(out[row], self.graph.node_states, np.exp(gamma[before[row]]))
+        left = self._logs(grid[inside] - times[before[inside]])
+        right = self._logs(times[before[inside] + 1] - grid[inside])
+        for k, row in enumerate(np.flatnonzero(inside)):
+            t = before[row] + 1
+            terms = self._log_outer(between[t], t)[:, None, :] + left[k][:, :, None] + right[k]
+            out[row] = np.exp(logsumexp(terms, axis=(0, 2)))
+            out[row] /= out[row].sum()
+        return out
+
+    def _logs(self, lengths):
+        matrices, log_scales = self.rates.matrices(lengths)
+        with np.errstate(divide="ignore"):
+            return np.log(matrices) + log_scales[:, None, None]
+
+    def columns(self, matrix, t, nodes):
+        sources, targets, base = self._edges(t)
+        out = np.zeros((len(nodes), self.graph.n_nodes))
+        for row, node in enumerate(nodes):
+            into = targets == node
+            out[row, sources[into]] = matrix.ravel()[base[into]]
+        return out
+
+    def edges(self, log_matrix, t):
+        sources, targets, base = self._edges(t)
+        weights = log_matrix.ravel()[base]
+        possible = weights > -np.inf
+        return sources[possible], targets[possible], weights[possible]
+
+    def log_nodes(self, matrix, t):
         sources, targets, base = self._edges(t)
         out = np.full((self.graph.n_nodes,) * 2, -np.inf)
         out[sources, targets] = matrix.ravel()[base]

@@ -26,7 +26,7 @@ class LogExponential:
         lam = generator.rate * gap
         levels = 0 if lam == 0 else max(ceil(log2(32 * N)), ceil(log2(lam)) + 5)
         with np.errstate(divide="ignore"):
-            self.kernel = np.log(generator._kernel.toarray())
+            self.kernel = np.log(generator.kernel.toarray())
             self.log_lam = np.log(lam) - levels * np.log(2.0)
             power = np.log(np.eye(N))
         self.log_rate = np.log(generator.rate)

@@ -47,9 +47,10 @@ class Generator:
         self.rates = np.asarray(rates, dtype=np.float64)
         self.weights = self.rates / self.rate
         self.diagonal = np.maximum(1.0 - np.asarray(exit_rates) / self.rate, 0.0)
+        self.exit_rates = np.asarray(exit_rates, dtype=np.float64)
         self.killing = np.asarray(killing, dtype=np.float64)
         every = np.arange(n_nodes)
-        self._kernel = sparse.csr_array(
+        self.kernel = sparse.csr_array(
             (
                 np.concatenate([self.weights, self.diagonal]),
                 (np.concatenate([sources, every]), np.concatenate([targets, every])),
@@ -85,6 +86,28 @@ class Generator:
         if self._ladder is None:
             self._ladder = Ladder(self)
         return self._ladder
+
+    # ----------------------------------------------------------------- jumps
+    def moves_from(self, node):
+        """Where one event of P leads, itself included, and with which probability."""
+        begin, end = self.kernel.indptr[node : node + 2]
+        return self.kernel.indices[begin:end], self.kernel.data[begin:end]
+
+    def jumps_from(self, node):
+        """(target, probability in P) of the jumps from a node."""
+        targets, weights = self.moves_from(node)
+        return [(int(m), w) for m, w in zip(targets, weights) if m != node and w > 0]
+
+    def rate_of(self, source, target):
+        targets, weights = self.moves_from(source)
+        return float(weights[targets == target][0]) * self.rate
+
+    def jump_costs(self):
+        """-log P(a node is left for another), sparse; positive, so that a route is a path."""
+        positive = self.rates > 0
+        a, b = self.sources[positive], self.targets[positive]
+        costs = np.log(self.exit_rates[a] / self.rates[positive]) + 1e-9
+        return sparse.csr_array((costs, (a, b)), shape=(self.n_nodes, self.n_nodes))
 
     # ---------------------------------------------------------- exponentials
     def split(self, lam):
@@ -140,7 +163,7 @@ class Generator:
                 powers, weights = np.empty((len(ks), N * N)), np.empty((len(lams), len(ks)))
                 for row, k in enumerate(ks):
                     if k > 0:
-                        power = self._kernel @ power
+                        power = self.kernel @ power
                         log_weights = log_weights + (logs - np.log(k))
                     powers[row], weights[:, row] = power.ravel(), np.exp(log_weights)
                 added = weights @ powers
@@ -153,7 +176,7 @@ class Generator:
 
     def _grows(self, power, reached):
         """Whether another power would reach nodes that none has reached so far."""
-        return bool(((self._kernel @ power).ravel() > 0)[reached == 0].any())
+        return bool(((self.kernel @ power).ravel() > 0)[reached == 0].any())
 
     # ------------------------------------------------------------- integrals
     def integrals(self, gaps, outer):
@@ -189,7 +212,7 @@ class Generator:
 
     def _short_integrals(self, gaps, outer):
         """1/q sum_K Poisson(K + 1; q t) sum_{k <= K} P'^k W P'^(K - k)."""
-        kernel = self._kernel.toarray().T
+        kernel = self.kernel.toarray().T
         lams = (gaps * self.rate)[:, None, None]
         weights = np.exp(-lams) * lams
         right = sums = outer
@@ -247,7 +270,7 @@ class Ladder:
         total = np.zeros(generator.n_nodes)
         for k in range(1, n_terms(SHORT, 1e-20) + 2):
             total += tails * term
-            term = generator._kernel @ term
+            term = generator.kernel @ term
             weight *= SHORT / k
             tails = max(tails - weight, 0.0)
         return total
