@@ -14,10 +14,10 @@ from .multinomial import MultinomialHMM
 from .poisson import PoissonHMM
 
 __all__ = [
+    "GMMHMM",
     "BaseHMM",
     "CategoricalHMM",
     "ConvergenceMonitor",
-    "GMMHMM",
     "GaussianHMM",
     "MultinomialHMM",
     "PoissonHMM",

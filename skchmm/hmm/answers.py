@@ -7,9 +7,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._learning import ALGORITHMS
+from ..exceptions import InfeasibleSequenceError
 from ..sampling import draw_constrained_paths
 from ..sequences import holds_sequences
-from .hooks import overridden
 
 # hmmlearn's scaled recursions give up where a step's likelihood is below 1e-300.
 _LOG_UNDERFLOW = np.log(1e-300)
@@ -158,8 +158,9 @@ class AnswersMixin:
 
     def _walk(self, start, n_samples, rng, *, draw_first):
         """One step after the other, with random numbers in hmmlearn's order."""
-        hooked = overridden(self, "_generate_sample_from_state")
-        emission = None if hooked else self._emission()
+        # the emission is put together once, unless a class draws its own way
+        home = next(c for c in type(self).__mro__ if "_generate_sample_from_state" in vars(c))
+        emission = self._emission() if home is AnswersMixin else None
         cdf = np.cumsum(self.transmat_, axis=1)
         state = (np.cumsum(start) > rng.rand()).argmax() if draw_first else start.argmax()
         path, rows = [], []
@@ -172,6 +173,10 @@ class AnswersMixin:
             else:
                 rows.append(self._generate_sample_from_state(state, rng))
         return path, rows
+
+    def _generate_sample_from_state(self, state, random_state):
+        emission = self._emission()
+        return () if emission is None else emission.sample([state], random_state)[0]
 
     def get_stationary_distribution(self):
         """The distribution over states that `transmat_` leaves as it is."""
@@ -190,6 +195,19 @@ class AnswersMixin:
         log_prob = self.score(X, lengths=lengths, groups=groups)
         n_steps = self._read(X, lengths, groups).n_steps
         return -2 * log_prob + sum(self._get_n_fit_scalars_per_param().values()) * np.log(n_steps)
+
+    def _report_infeasible(self, sequences, bad):
+        if not self.constraints_:
+            raise InfeasibleSequenceError(self._explain_briefly(sequences, bad[0]))
+        super()._report_infeasible(sequences, bad)
+
+    def _explain_briefly(self, sequences, s, n_bad=1):
+        if self.constraints_:
+            return super()._explain_briefly(sequences, s, n_bad)
+        return (
+            f"{sequences.describe(s).capitalize()} has probability zero under the model: its "
+            "observations or transitions are impossible."
+        )
 
     def _check_underflow(self, frames):
         if self.implementation != "scaling":

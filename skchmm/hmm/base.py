@@ -260,10 +260,6 @@ class BaseHMM(LearningMixin, AnswersMixin, ConstrainedHMM):
             )
         return emission.log_likelihood(emission.encode(X, reset=False)).dense()
 
-    def _generate_sample_from_state(self, state, random_state):
-        emission = self._emission()
-        return () if emission is None else emission.sample([state], random_state)[0]
-
     # ---------------------------------------------------------------- checks
     def __sklearn_is_fitted__(self):
         names = ["startprob_", "transmat_", *(n for n, _ in self._emission_parameters.values())]
@@ -276,6 +272,12 @@ class BaseHMM(LearningMixin, AnswersMixin, ConstrainedHMM):
         return super()._read(X, lengths, groups, reset=reset)
 
     def _check_features(self, X, reset):
+        if len(X.shape) == 1 and not self.__sklearn_tags__().input_tags.one_d_array:
+            raise ValueError(
+                "Expected 2D array, got 1D array instead. Reshape your data either using "
+                "X.reshape(-1, 1) if it has a single feature or X.reshape(1, -1) if it is a single "
+                "step."
+            )
         if reset or hasattr(self, "n_features_in_"):
             super()._check_features(X, reset)
         # otherwise the parameters were set by hand, and the emission checks the columns
@@ -332,3 +334,8 @@ class BaseHMM(LearningMixin, AnswersMixin, ConstrainedHMM):
         """Free parameters under each letter."""
         S = self.n_components
         return {"s": S - 1, "t": S * (S - 1)}
+
+
+def check_not_negative(X):
+    if np.nanmin(X, initial=0.0) < 0:
+        raise ValueError("Negative values in data: symbol counts should be nonnegative integers.")

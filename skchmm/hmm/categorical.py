@@ -123,9 +123,10 @@ max_nodes, n_jobs
         self._symbols = Vocabulary(symbols).symbols
 
     def _new_emission(self):
-        return Categorical(
-            symbols=self.symbols_, unseen=self.unseen, prior=self.emissionprob_prior
-        )
+        emission = Categorical(unseen=self.unseen, prior=self.emissionprob_prior)
+        emission.symbols = self.symbols_
+        emission._learn_symbols([emission.symbols])
+        return emission
 
     def _n_columns(self):
         return 1
@@ -181,6 +182,10 @@ max_nodes, n_jobs
                 f"{(self.n_components, self.n_features)}, not {self.emissionprob_.shape}."
             )
         self._check_sum_1("emissionprob_")
+
+    def _generate_sample_from_state(self, state, random_state):
+        cdf = np.cumsum(self.emissionprob_[state])
+        return [self.symbols_[(cdf > random_state.rand()).argmax()]]
 
     def _as_hmmlearn_names(self, statistics):
         return {"obs": statistics["counts_0"]}

@@ -125,7 +125,8 @@ max_nodes, n_jobs
         covars = self._covars_
         if self.covariance_type == "tied":
             return np.repeat(covars[None], self.n_components, axis=0)
-        return full_covars(covars, self.n_features)
+        spherical = self.covariance_type == "spherical"
+        return full_covars(covars, self.n_features if spherical else covars.shape[-1])
 
     @covars_.setter
     def covars_(self, covars):

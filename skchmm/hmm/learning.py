@@ -236,9 +236,9 @@ class LearningMixin:
         log_prob, smoothed, frames = self._smooth(data)
         posteriors = smoothed.posteriors
         if (data.weights != 1).any():
-            posteriors = np.nan_to_num(posteriors) * np.repeat(
-                data.weights, data.sequences.lengths
-            )[:, None]
+            posteriors = (
+                np.nan_to_num(posteriors) * np.repeat(data.weights, data.sequences.lengths)[:, None]
+            )
         statistics = self._initialize_sufficient_statistics()
         statistics["nobs"] += data.sequences.n_sequences
         if "s" in self.params:
@@ -280,9 +280,10 @@ class LearningMixin:
         if needed:
             emission = self._emission(without=needed)
             encoded = emission.encode(X, reset=True)
-            emission.initialise(
-                encoded, None, S, init=emission.default_init, random_state=self.random_state
-            )
+            init, seed = emission.default_init, self.random_state
+            if init == "kmeans" and "m" not in needed:
+                init, seed = "random", 0  # only the covariances are used
+            emission.initialise(encoded, None, S, init=init, random_state=seed)
             self._take(emission, needed)
 
     def _needs_init(self, code, name):
@@ -310,7 +311,7 @@ class LearningMixin:
         S = self.n_components
         statistics = {"nobs": 0, "start": np.zeros(S), "trans": np.zeros((S, S))}
         emission = self._emission()
-        if emission is not None:
+        if emission is not None and overridden(self, *LEARNING_HOOKS):  # who may look for them
             nothing = emission.encode(np.full((1, self._n_columns()), np.nan), reset=False)
             self._add(statistics, emission.accumulate(nothing, np.zeros((1, S))))
         return statistics

@@ -54,8 +54,9 @@ class ConvergenceMonitor:
         self.iter = 0
 
     def __repr__(self):
-        shown = dict(vars(self), history=list(self.history))
-        return f"{type(self).__name__}({', '.join(f'{k}={v}' for k, v in shown.items())})"
+        shown = sorted(dict(vars(self), history=list(self.history)).items())
+        lines = "".join(f"    {name}={value},\n" for name, value in shown)
+        return f"{type(self).__name__}(\n{lines})"
 
     def _reset(self):
         self.iter = 0

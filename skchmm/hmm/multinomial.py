@@ -3,7 +3,8 @@
 import numpy as np
 
 from ..emissions import Multinomial
-from .base import BaseHMM
+from ..emissions.base import read_numeric
+from .base import BaseHMM, check_not_negative
 from .hooks import Learned, learn
 
 
@@ -109,17 +110,16 @@ max_nodes, n_jobs
 
     def _check_and_set_n_features(self, X):
         super()._check_and_set_n_features(X)
-        X = np.asarray(X, dtype=float)
+        X = read_numeric(X, "Multinomial")
+        check_not_negative(X)
         totals = X.sum(axis=1)
         present = ~np.isnan(totals)
-        if (X[present] < 0).any() or (X[present] != np.rint(X[present])).any():
+        if (X[present] != np.rint(X[present])).any():
             raise ValueError("Symbol counts should be nonnegative integers")
         if self.n_trials is None:
             learn(self, "n_trials", totals[present].astype(int))
         elif (totals != self.n_trials)[present].any():
-            raise ValueError(
-                "Total count for each sample should add up to the number of trials"
-            )
+            raise ValueError("Total count for each sample should add up to the number of trials")
 
     def _check(self):
         super()._check()

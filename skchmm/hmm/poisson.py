@@ -3,7 +3,8 @@
 import numpy as np
 
 from ..emissions import Poisson
-from .base import BaseHMM
+from ..emissions.base import read_numeric
+from .base import BaseHMM, check_not_negative
 from .hooks import learn
 
 
@@ -99,6 +100,10 @@ max_nodes, n_jobs
 
     def _new_emission(self):
         return Poisson(lambdas_prior=self.lambdas_prior, lambdas_weight=self.lambdas_weight)
+
+    def _check_and_set_n_features(self, X):
+        super()._check_and_set_n_features(X)
+        check_not_negative(read_numeric(X, "Poisson"))
 
     def _check(self):
         super()._check()
