@@ -17,7 +17,13 @@ LAYERS = {
     "exceptions": {"exceptions"},
     "sequences": {"sequences"},
     "controller": {
-        "controller", "_conflicts", "_drawing", "_functions", "_language", "_minimise", "_products"
+        "controller",
+        "_conflicts",
+        "_drawing",
+        "_functions",
+        "_language",
+        "_minimise",
+        "_products",
     },
     "constraints": {"constraints"},
     "graph": {"graph"},
