@@ -1,0 +1,1 @@
+"""Experiments and measurements; not part of the installed package."""

@@ -1,0 +1,45 @@
+"""The machine, the versions, and one thread."""
+
+import os
+import platform
+from contextlib import contextmanager, nullcontext
+from importlib import metadata
+from pathlib import Path
+
+
+def describe_machine():
+    return f"{_processor()}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}"
+
+
+def versions(packages):
+    """Name -> version, None where not installed."""
+    found = {"Python": platform.python_version()}
+    for package in packages:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            found[package] = None
+    return found
+
+
+@contextmanager
+def one_thread():
+    """BLAS and OpenMP keep to one thread."""
+    try:
+        from threadpoolctl import threadpool_limits
+    except ImportError:
+        limits = nullcontext()
+    else:
+        limits = threadpool_limits(1)
+    with limits:
+        yield
+
+
+def _processor():
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or "unknown processor"

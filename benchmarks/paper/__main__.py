@@ -1,0 +1,49 @@
+"""``python -m benchmarks.paper NAME``: run an experiment, print and write its table."""
+
+import argparse
+import importlib
+import os
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+from .report import ORDER, RESULTS, assemble
+
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.paper", description=__doc__)
+    parser.add_argument("name", nargs="?", default="all", choices=[*ORDER, "all"])
+    parser.add_argument("--seeds", type=int, default=None, help="how many (default: the paper's)")
+    parser.add_argument("--quick", action="store_true", help="small, and written elsewhere")
+    parser.add_argument("--data", default=os.environ.get("SKCHMM_BENCH_DATA", DATA), type=Path,
+                        help="folder with fly/, har/ and smarthome/")  # fmt: skip
+    parser.add_argument("--output", type=Path, default=None, help="folder for the results")
+    options = parser.parse_args(arguments)
+    output = options.output
+    if output is None:
+        output = Path(tempfile.mkdtemp(prefix="paper-")) if options.quick else RESULTS
+    for name in ORDER if options.name == "all" else [options.name]:
+        experiment = importlib.import_module(f"benchmarks.paper.{name}")
+        missing = [f for f in getattr(experiment, "FILES", ()) if not (options.data / f).exists()]
+        if missing:
+            print(f"{name}: skipped, no {options.data / missing[0]} (--data says where)\n")
+            continue
+        begin = time.perf_counter()
+        with warnings.catch_warnings():
+            # Baselines say what they do not enforce; here that is the point.
+            warnings.simplefilter("ignore")
+            report = experiment.run(options)
+        report.write(output)
+        print(report.rst())
+        print(f"({time.perf_counter() - begin:.0f} s; {output / name}.*)\n", flush=True)
+    if output == RESULTS:
+        assemble()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
