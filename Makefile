@@ -82,11 +82,13 @@ $(FLOOR_VENV)/.packages: pyproject.toml Makefile | $(VENV)/.kernels
 test-floor: $(FLOOR_VENV)/.packages $(VENV)/.kernels
 	$(ONE_THREAD) $(FLOOR_VENV)/bin/python -m pytest -n auto $(ARGS)
 
-# cython-lint calls pycodestyle by name.
+# All three, then the verdict. cython-lint calls pycodestyle by name.
 lint: $(VENV)/.packages
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	PATH="$(abspath $(BIN)):$$PATH" cython-lint skchmm
+	@failed=; export PATH="$(abspath $(BIN)):$$PATH"; \
+	for check in "ruff check ." "ruff format --check ." "cython-lint skchmm"; do \
+	  echo "$$check"; $$check || failed="$$failed [$$check]"; \
+	done; \
+	[ -z "$$failed" ] || { echo "failed:$$failed" >&2; exit 1; }
 
 format: $(VENV)/.packages
 	$(BIN)/ruff check --fix .
