@@ -54,7 +54,7 @@ class CTAnswersMixin(AnswersMixin):
         """
         sequences = self._read(timed(X, times), lengths, groups)
         frames = self._frames(sequences)
-        chains = [self._chain()] * sequences.n_sequences
+        chains = [self._chain().decoder] * sequences.n_sequences
         nodes, log_prob = chains[0].decode_nodes(frames, sequences.offsets, n_jobs=self.n_jobs)
         bad = np.flatnonzero(np.isneginf(log_prob))
         if len(bad):
@@ -116,7 +116,7 @@ class CTAnswersMixin(AnswersMixin):
         if not isinstance(k, numbers.Integral) or k < 1:
             raise ValueError(f"k must be a positive number of paths, got {k!r}.")
         sequences = self._read(timed(X, times), lengths, groups)
-        found = self._answer_each(sequences, lambda chain, frames: _distinct(chain, frames, k))
+        found = self._answer_each(sequences, lambda chain, frames: _distinct(chain.decoder, frames, k))
         found = [[(log_prob, self.classes_[path]) for log_prob, path in paths] for paths in found]
         return alone(found, sequences)
 

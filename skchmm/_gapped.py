@@ -11,6 +11,7 @@ from ._kernels.forward_backward import scale_rows
 from ._kernels.gapped import Steps, feasible_steps, forward_backward
 from ._kernels.gapped_viterbi import best_steps
 from ._times import TimedFrames
+from .graph import AugmentedGraph
 from .inference import _spread as spread
 from .inference import longest
 
@@ -84,7 +85,8 @@ class GappedChain:
         scaled = scale_rows(frames.table)
         index = _index(frames)
         n_sequences = len(offsets) - 1
-        log_z, redo = np.empty(n_sequences), np.zeros(n_sequences, dtype=np.uint8)
+        log_z = np.full(n_sequences, -np.inf)
+        redo = np.zeros(n_sequences, dtype=np.uint8)
         posteriors = np.empty((frames.n_steps, self.graph.n_states)) if marginals else None
         totals = self._no_counts() if counts else None
         todo = np.arange(n_sequences)
@@ -109,7 +111,7 @@ class GappedChain:
             if len(todo) == 0:
                 break
             redo[:] = 0
-        for s in todo:
+        for s in todo if self.graph.n_nodes else ():
             weight = 1.0 if seq_weights is None else seq_weights[s]
             part = slice(offsets[s], offsets[s + 1])
             log_z[s] = self._in_logs(frames, part, frames.gaps[part], weight, posteriors, totals)
@@ -203,8 +205,13 @@ class GappedChain:
     # -------------------------------------------------------------- decoding
     def decode(self, frames, offsets, *, n_jobs=None):
         """Best states at the observations: (indices int32 (n_steps,), log P (n_sequences,))."""
-        nodes, log_prob = self.decode_nodes(frames, offsets, n_jobs=n_jobs)
-        return self.states_of(nodes), log_prob
+        nodes, log_prob = self.decoder.decode_nodes(frames, offsets, n_jobs=n_jobs)
+        return self.decoder.states_of(nodes), log_prob
+
+    @property
+    def decoder(self):
+        """The chain among whose nodes the best are looked for."""
+        return self
 
     def states_of(self, nodes):
         """The states of nodes; of sequences without any, anything."""
@@ -287,6 +294,13 @@ class GappedChain:
         return np.array([LogExponential(self.rates, gap).matrix for gap in lengths]), None
 
 
+class _PairGraph(AugmentedGraph):
+    """All live pairs as they are."""
+
+    def _merge(self, tables, live, states, accept):
+        return np.arange(len(states))
+
+
 class PathChain(GappedChain):
     """The constraint binds the jump path: a killed generator on the live nodes."""
 
@@ -294,6 +308,21 @@ class PathChain(GappedChain):
         super().__init__(graph, startprob, generator)
         self.rates = Generator.of_graph(graph, self.generator)
         self._states = graph.node_states
+        self._decoder = None
+
+    @property
+    def decoder(self):
+        """The chain on all live pairs of a state and a state of the controller.
+
+        Pairs with the same future are one node of the graph where the chain has zeros. For sums
+        that makes no difference. But the best pairs at the observations should not depend on it.
+        """
+        if self._decoder is None:
+            graph = self.graph
+            pairs = _PairGraph(graph.controller, graph.start_support, graph.support)
+            same = pairs.n_nodes == graph.n_nodes
+            self._decoder = self if same else PathChain(pairs, self.start, self.generator)
+        return self._decoder
 
     def plan(self, numbered, floor, counts):
         return _PathPlan(self.graph, self.rates, numbered, floor, counts)

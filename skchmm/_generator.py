@@ -294,9 +294,9 @@ class Ladder:
 
 
 def _rescale(matrix):
-    """Divide by the largest entry, in place, where that is small; its logarithm, or 0."""
+    """Divide by the largest entry, in place, where that is far from 1; its logarithm, or 0."""
     top = matrix.max(initial=0.0)
-    if not 0.0 < top < 1e-3:
+    if top == 0.0 or 1e-3 <= top <= 2.0:
         return 0.0
     matrix /= top
     return float(np.log(top))

@@ -12,7 +12,7 @@ from ._generator import NEGLIGIBLE, Generator
 from ._kernels.gapped import n_terms
 
 MAX_LAM = 256.0  # mean holding times of the fastest node beyond which no order is looked for
-MAX_PREFIXES = 20_000
+MAX_PREFIXES = 5_000
 PIECE = 32.0
 
 
