@@ -60,6 +60,19 @@ class BaseHMM(LearningMixin, AnswersMixin, ConstrainedHMM):
         Largest controller to build.
     n_jobs : int, optional
         Threads over sequences.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skchmm import hmm
+    >>> class LaplaceHMM(hmm.BaseHMM):
+    ...     def _compute_log_likelihood(self, X):
+    ...         return -np.abs(X - self.centres_) - np.log(2)
+    >>> model = LaplaceHMM(2)
+    >>> model.startprob_, model.transmat_ = [0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]]
+    >>> model.centres_ = np.array([0.0, 5.0])
+    >>> model.predict([[0.3], [-1.0], [4.0], [6.0]])
+    array([0, 0, 1, 1])
     """
 
     # letter of params -> (attribute of the model, attribute of the emission)

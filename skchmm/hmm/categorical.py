@@ -116,7 +116,10 @@ max_nodes, n_jobs
     @property
     def symbols_(self):
         symbols = vars(self).get("_symbols")
-        return np.arange(self.n_features) if symbols is None else symbols
+        if symbols is not None:
+            return symbols
+        given = self.n_features
+        return np.arange(np.shape(self.emissionprob_)[1] if given is None else given)
 
     @symbols_.setter
     def symbols_(self, symbols):

@@ -58,8 +58,9 @@ max_nodes, n_jobs
     >>> from skchmm import hmm
     >>> X = np.concatenate([np.tile([[0.0], [1.0]], (20, 1)), np.tile([[8.0], [9.0]], (20, 1))])
     >>> model = hmm.GMMHMM(2, n_mix=2, random_state=0).fit(X)
-    >>> np.sort(model.means_.ravel()).round(2)
-    array([0., 1., 8., 9.])
+    >>> overall = (model.weights_[:, :, None] * model.means_).sum(axis=1)
+    >>> np.sort(overall.ravel()).round(2)
+    array([0.5, 8.5])
     """
 
     _emission_parameters = {

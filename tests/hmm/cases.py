@@ -71,7 +71,8 @@ def model(module, name, params, values, **more):
     return made
 
 
-def rows(name, rng, n=sum(LENGTHS)):
+def rows(name, rng):
+    n = sum(LENGTHS)
     if name == "CategoricalHMM":
         return rng.integers(4, size=(n, 1))
     if name == "PoissonHMM":
