@@ -189,7 +189,7 @@ class ConstrainedHMM(LearningMixin, AnswersMixin, SequenceEstimator):
         labels, in the form in which the sequences came
         """
         sequences = self._read(X, lengths, groups)
-        return sequences.restore(self.classes_[self._predict_index(sequences)])
+        return sequences.restore(self.classes_.take(self._predict_index(sequences)))
 
     def decode(self, X, *, lengths=None, groups=None):
         """The most probable feasible paths and their log probabilities.

@@ -8,6 +8,7 @@ first of several equally good nodes has the lowest state.
 
 import numpy as np
 
+from ._blocks import Blocks
 from ._kernels import automata
 from ._kernels.layout import Layout
 from .controller import Controller, coarsest_partition
@@ -56,9 +57,24 @@ class AugmentedGraph:
         tables, live = self._trim(tables, accept)
         block = self._merge(tables, live, states, accept)
         self._lay_out(tables, live, block, states, accept)
+        targets = [np.repeat(np.arange(self.n_nodes), np.diff(row)) for row in self.indptr]
+        sources = [self.sources[row[0] : row[-1]] for row in self.indptr]
+        self.ahead = Blocks(self.n_nodes, list(zip(sources, targets)))
+        self.back = Blocks(self.n_nodes, list(zip(targets, sources)))
+        self._make_layout()
+
+    def _make_layout(self):
         self.layout = Layout(
-            self.node_states, self.start_nodes, self.accept, self.epochs, self.indptr, self.sources
-        )
+            self.node_states, self.start_nodes, self.accept, self.epochs, self.indptr, self.sources,
+            self.ahead, self.back,
+        )  # fmt: skip
+
+    def __getstate__(self):
+        return {name: value for name, value in self.__dict__.items() if name != "layout"}
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        self._make_layout()
 
     @classmethod
     def unconstrained(cls, states, start_support, support):

@@ -1,18 +1,21 @@
 """Exact inference on an augmented graph: kernels, and threads over sequences."""
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
 
+from ._blocks import WIDTH
 from ._kernels.forward_backward import forward_backward, scale_rows
 from ._kernels.log_space import forward_backward_log
 from ._kernels.viterbi import viterbi
 
-# Beyond this a table over all steps is replaced by one over blocks of about sqrt(T) steps.
-TABLE_BYTES = 1 << 27
+# A larger table over all steps is replaced by blocks of it that are filled again on the way back:
+# what does not fit the cache costs more to store than to compute.
+TABLE_BYTES = 1 << 20
 
 
 class Smoothed(NamedTuple):
@@ -43,6 +46,18 @@ class Chain:
             self.log_start = np.log(self.start)
             self.log_weights = np.log(self.weights)
 
+    @cached_property
+    def _max_entries(self):
+        return self.graph.ahead.spread(self.log_weights, -np.inf)
+
+    @cached_property
+    def _sum_entries(self):
+        return self.graph.ahead.spread(self.weights, 0.0)
+
+    @cached_property
+    def _back_entries(self):
+        return self.graph.back.spread(self.weights, 0.0)
+
     def has(self, startprob, transmat):
         """Whether these are the chain's parameters."""
         return np.array_equal(self.start, startprob) and np.array_equal(self.transmat, transmat)
@@ -50,7 +65,9 @@ class Chain:
     def decode(self, frames, offsets, *, n_jobs=None):
         """Best paths: (state indices int32 (n_steps,), log P(path, Y) (n_sequences,))."""
         self.graph.controller.check_length(longest(offsets))
-        return _decode(self.graph, self.log_weights, self.log_start, frames, offsets, n_jobs)
+        return _decode(
+            self.graph, self.log_weights, self._max_entries, self.log_start, frames, offsets, n_jobs
+        )
 
     def smooth(self, frames, offsets, *, seq_weights=None, counts=False, n_jobs=None):
         """Likelihoods, marginals and, on request, expected transition counts."""
@@ -74,21 +91,23 @@ class Chain:
     def _forward_backward(self, frames, offsets, seq_weights, n_jobs, marginals, counts):
         layout, index = self.graph.layout, _index(frames)
         n_sequences = len(offsets) - 1
-        scaled = scale_rows(frames.table)
+        table, row_max, row_lossy = scale_rows(frames.table)
+        table, by_node = _by_node(self.graph, table, frames)
         log_z = np.empty(n_sequences)
         redo = np.zeros(n_sequences, dtype=np.uint8)
         posteriors = np.empty((frames.n_steps, self.graph.n_states)) if marginals else None
 
         def run(begin, end):
-            edges = np.zeros(len(self.weights)) if counts else None
+            entries = np.zeros(len(self._sum_entries)) if counts else None
             forward_backward(
-                layout, self.weights, self.start, *scaled, index, offsets, seq_weights,
-                begin, end, TABLE_BYTES, log_z, redo, posteriors, edges,
+                layout, self.weights, self._sum_entries, self._back_entries, self.start,
+                table, by_node, row_max, row_lossy, index, offsets, seq_weights,
+                begin, end, TABLE_BYTES, log_z, redo, posteriors, entries,
             )  # fmt: skip
-            return edges
+            return entries
 
         parts = _spread(run, offsets, n_jobs)
-        edges = sum(parts) if counts else None
+        edges = sum(parts)[self.graph.ahead.slot] if counts else None
         again = np.flatnonzero(redo)
         if len(again):
             forward_backward_log(
@@ -104,26 +123,40 @@ class Chain:
 def best_feasible_path(graph, frames, offsets, *, n_jobs=None):
     """The path in the graph with the largest sum of frame scores, all edges weighing nothing."""
     weights = np.zeros(len(graph.base_edges))
-    return _decode(graph, weights, np.zeros(graph.n_states), frames, offsets, n_jobs)
+    entries = graph.ahead.spread(weights, -np.inf)
+    return _decode(graph, weights, entries, np.zeros(graph.n_states), frames, offsets, n_jobs)
 
 
 def longest(offsets):
     return int(np.max(offsets[1:] - offsets[:-1]))
 
 
-def _decode(graph, log_weights, log_start, frames, offsets, n_jobs):
+def _decode(graph, log_weights, entries, log_start, frames, offsets, n_jobs):
     index = _index(frames)
+    table, by_node = _by_node(graph, frames.table, frames)
     path = np.empty(frames.n_steps, dtype=np.int32)
     log_prob = np.empty(len(offsets) - 1)
 
     def run(begin, end):
         viterbi(
-            graph.layout, log_weights, log_start, frames.table, index, offsets,
+            graph.layout, log_weights, entries, log_start, table, by_node, index, offsets,
             begin, end, TABLE_BYTES, path, log_prob,
         )  # fmt: skip
 
     _spread(run, offsets, n_jobs)
     return path, log_prob
+
+
+def _by_node(graph, table, frames):
+    """A table that few rows serve many steps with has one column a node; then nothing is gathered.
+
+    Returns the table, and whether its columns are nodes.
+    """
+    if frames.index is None or 4 * len(table) > frames.n_steps:
+        return table, False
+    wide = np.zeros((len(table), WIDTH * graph.ahead.n_blocks))
+    wide[:, : graph.n_nodes] = table[:, graph.node_states]
+    return wide, True
 
 
 def _index(frames):

@@ -1,21 +1,74 @@
+from libc.math cimport sqrt
 from libc.stdint cimport int32_t, int64_t, uint8_t
+
+
+cdef extern from "blocks.h" nogil:
+    ctypedef struct Blocks:
+        int64_t n_blocks
+        const int32_t *start
+        const int32_t *shifted
+        const int32_t *source
+
+    ctypedef struct Steps:
+        const char *name
+        int64_t small
+        void (*max_step)(const Blocks *, const double *, const double *, const double *,
+                         double *) noexcept nogil
+        double (*sum_step)(const Blocks *, const double *, const double *, const double *, double,
+                           double *, int *) noexcept nogil
+        void (*back_step)(const Blocks *, const double *, const double *, const double *, double,
+                          double *, double *, double *, int *) noexcept nogil
+        void (*count_step)(const Blocks *, const double *, const double *,
+                           double *) noexcept nogil
+        double *(*choose_run)(const Blocks *, const double *, int64_t, const double *,
+                              const int32_t *, double *, double *, uint8_t *) noexcept nogil
+        int64_t (*sum_run)(const Blocks *, const double *, int64_t, const double *,
+                           const int32_t *, const uint8_t *, double, const double *, double *,
+                           double *, int *) noexcept nogil
+        int64_t (*best_source)(int64_t, const int32_t *, const double *,
+                               const double *) noexcept nogil
+        void (*multiply)(int64_t, const double *, const double *, double,
+                         double *) noexcept nogil
+        void (*normal_rows)(int64_t, int64_t, int64_t, const double *, const double *,
+                            const double *, const double *, double *) noexcept nogil
+
+    const Steps *choose_steps(int at_most)
 
 
 cdef struct Graph:
     int64_t n_nodes
     int64_t n_states
     int64_t n_epochs
+    int64_t stride               # n_nodes rounded up to whole blocks
     const int32_t *node_states
     const int32_t *start_nodes
     const uint8_t *accept
     const int64_t *epochs
-    const int32_t *indptr
+    const int32_t *indptr        # edges by target, each epoch after the other
     const int32_t *sources
+    Blocks ahead                 # blocks of targets, of the first epoch
+    Blocks back                  # the same for the reversed edges: blocks of sources
 
 
 cdef class Layout:
     cdef Graph graph
-    cdef object arrays
+    cdef list arrays
+    cdef hold_blocks(self, Blocks *blocks, python_blocks, held)
+
+
+cdef const Steps *steps() noexcept nogil
+
+
+cdef struct Emit:
+    const double *table          # (rows, n_states), or (rows, stride) where already by node
+    const int32_t *rows          # NULL: row t is step t
+    bint by_node
+    double *buffer               # (CHUNK, stride): rows of one chunk of steps, by node
+    int64_t chunk                # which chunk that is
+
+
+cdef enum:
+    CHUNK = 64
 
 
 cdef inline int64_t epoch_of(const Graph *g, int64_t t, int64_t e) noexcept nogil:
@@ -27,9 +80,46 @@ cdef inline int64_t epoch_of(const Graph *g, int64_t t, int64_t e) noexcept nogi
     return e
 
 
+cdef inline Blocks blocks_of(const Blocks *first, int64_t e) noexcept nogil:
+    """The blocks of epoch e."""
+    cdef Blocks b = first[0]
+    b.start = first.start + e * first.n_blocks
+    b.shifted = first.shifted + e * first.n_blocks
+    return b
+
+
 cdef inline int64_t frame(const int32_t *rows, int64_t step) noexcept nogil:
     """The row of the emission table that a step of the data reads."""
     return step if rows == NULL else rows[step]
+
+
+cdef inline const double *emit_row(const Graph *g, Emit *emit, int64_t step,
+                                   int64_t end) noexcept nogil:
+    """Emissions of a step, one a node; steps from `end` on are never asked for."""
+    cdef int64_t first, t, m
+    cdef const double *source
+    cdef double *target
+    if emit.by_node:
+        return emit.table + frame(emit.rows, step) * g.stride
+    if step // CHUNK != emit.chunk:
+        emit.chunk = step // CHUNK
+        first = emit.chunk * CHUNK
+        for t in range(first, min(first + CHUNK, end)):
+            source = emit.table + frame(emit.rows, t) * g.n_states
+            target = emit.buffer + (t - first) * g.stride
+            for m in range(g.n_nodes):
+                target[m] = source[g.node_states[m]]
+    return emit.buffer + (step % CHUNK) * g.stride
+
+
+cdef inline int64_t run_length(const Graph *g, const Emit *emit, int64_t origin, int64_t t,
+                               int64_t end, int64_t e) noexcept nogil:
+    """Steps from t on, before `end`, that share an epoch and a chunk of emissions."""
+    if e + 1 < g.n_epochs:
+        end = min(end, g.epochs[e + 1])
+    if not emit.by_node:
+        end = min(end, ((origin + t) // CHUNK + 1) * CHUNK - origin)
+    return end - t
 
 
 cdef inline int64_t longest_sequence(const int64_t[::1] offsets, int64_t begin,
@@ -38,3 +128,15 @@ cdef inline int64_t longest_sequence(const int64_t[::1] offsets, int64_t begin,
     for s in range(begin, end):
         longest = max(longest, offsets[s + 1] - offsets[s])
     return longest
+
+
+cdef inline int64_t block_length(int64_t longest, int64_t stride, int64_t budget) noexcept nogil:
+    """Rows of a table that is kept at once: all, or about sqrt(T), or what the cache holds."""
+    cdef int64_t row = stride * <int64_t> sizeof(double)
+    if longest * row <= budget:
+        return longest
+    return min(longest, max(<int64_t> sqrt(<double> longest) + 1, budget // 4 // row))
+
+
+cdef double *new_rows(int64_t n_rows, int64_t stride) except NULL
+cdef void free_rows(double *rows) noexcept

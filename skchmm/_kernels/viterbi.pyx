@@ -3,83 +3,75 @@
     value_0(m) = log_start(state(m)) + log_b(y_0, state(m))
     value_t(m) = max_{n -> m} (value_{t-1}(n) + log_w(n -> m)) + log_b(y_t, state(m))
 
-O(edges) a step. No back-pointers: the maximum is found again along the one path that is
-traced back. Where the table of values would be large, only the rows at which blocks begin are
-kept, and the blocks are filled again, last one first, so that memory is O(sqrt(T) nodes).
+O(edges) a step. On all but small graphs there are no back-pointers: the maximum is found again
+along the one path that is traced back. Where the table of values would be large, only the rows before each block are kept,
+and the blocks are filled again, last one first, so that memory is O(sqrt(T) nodes).
 """
-from libc.math cimport INFINITY, sqrt
-from libc.stdint cimport int32_t, int64_t
+from libc.math cimport INFINITY
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from .layout cimport Graph, Layout, epoch_of, frame, longest_sequence
+from .layout cimport (
+    CHUNK, Blocks, Emit, Graph, Layout, Steps, block_length, blocks_of, emit_row, epoch_of,
+    free_rows, longest_sequence, new_rows, run_length, steps,
+)
+
+
+cdef int64_t SMALL_BYTES = 1 << 28
 
 
 cdef struct Scores:
-    const double *log_weights
+    const double *edge_weights   # by edge, to trace back
+    const double *weights        # by entry of the blocks
     const double *log_start
-    const double *log_table
-    const int32_t *rows
 
 
-cdef inline void first_step(const Graph *g, const Scores *s, int64_t step,
+cdef inline void first_step(const Graph *g, const Scores *s, const double *log_b,
                             double *out) noexcept nogil:
     cdef int64_t m, i
-    cdef const double *log_b = s.log_table + frame(s.rows, step) * g.n_states
-    for m in range(g.n_nodes):
+    for m in range(g.stride):
         out[m] = -INFINITY
     for i in range(g.n_states):
-        if g.start_nodes[i] >= 0:
-            out[g.start_nodes[i]] = s.log_start[i] + log_b[i]
+        m = g.start_nodes[i]
+        if m >= 0:
+            out[m] = s.log_start[i] + log_b[m]
 
 
-cdef inline void next_step(const Graph *g, const Scores *s, int64_t e, int64_t step,
-                           const double *before, double *out) noexcept nogil:
-    cdef int64_t m, k
-    cdef double best, candidate
-    cdef const int32_t *start = g.indptr + e * (g.n_nodes + 1)
-    cdef const double *log_b = s.log_table + frame(s.rows, step) * g.n_states
-    for m in range(g.n_nodes):
-        best = -INFINITY
-        for k in range(start[m], start[m + 1]):
-            candidate = before[g.sources[k]] + s.log_weights[k]
-            if candidate > best:
-                best = candidate
-        out[m] = best + log_b[g.node_states[m]]
+cdef inline int64_t widest_block(const Graph *g) noexcept nogil:
+    cdef int64_t i, widest = 0
+    for i in range(g.n_epochs * g.ahead.n_blocks):
+        widest = max(widest, g.ahead.start[i + 1] - g.ahead.start[i])
+    return widest
 
 
-cdef inline int64_t best_source(const Graph *g, const Scores *s, int64_t e,
-                                const double *before, int64_t m) noexcept nogil:
-    """The first of the sources of node m that attain its value."""
-    cdef int64_t k, source = -1
-    cdef double best = -INFINITY, candidate
-    cdef const int32_t *start = g.indptr + e * (g.n_nodes + 1)
-    for k in range(start[m], start[m + 1]):
-        candidate = before[g.sources[k]] + s.log_weights[k]
-        if candidate > best:
-            best = candidate
-            source = g.sources[k]
-    return source
-
-
-cdef double decode(const Graph *g, const Scores *s, int64_t origin, int64_t T,
-                   double *values, double *kept, int64_t block, int32_t *path) noexcept nogil:
+cdef double decode(const Graph *g, const Steps *do, const Scores *s, Emit *emit, int64_t origin,
+                   int64_t T, double *values, double *kept, int64_t block,
+                   int32_t *path) noexcept nogil:
     """One sequence; `values` holds `block` rows, `kept` the row before each block but the first."""
-    cdef int64_t N = g.n_nodes, n_blocks = (T + block - 1) // block
-    cdef int64_t t, m, e = 0, begin, end, b, last
+    cdef int64_t N = g.stride, n_blocks = (T + block - 1) // block, stop = origin + T
+    cdef int64_t t, m, e = 0, begin, end, b, last, row = 0
     cdef double best = -INFINITY
-    cdef double *before
+    cdef double *before = values
+    cdef const int32_t *start
+    cdef Blocks ahead = blocks_of(&g.ahead, 0)
+    emit.chunk = -1
     # What the first pass leaves in `values` is the last block, so a single block is filled once.
-    first_step(g, s, origin, values)
+    first_step(g, s, emit_row(g, emit, origin, stop), values)
     for t in range(1, T):
-        before = values + ((t - 1) % block) * N
-        if t % block == 0:
+        before = values + row * N
+        row += 1
+        if row == block:
+            row = 0
             memcpy(kept + (t // block - 1) * N, before, N * sizeof(double))
-        e = epoch_of(g, t, e)
-        next_step(g, s, e, origin + t, before, values + (t % block) * N)
-    before = values + ((T - 1) % block) * N
+        if g.n_epochs > 1:
+            e = epoch_of(g, t, e)
+            ahead = blocks_of(&g.ahead, e)
+        do.max_step(&ahead, s.weights, before, emit_row(g, emit, origin + t, stop),
+                    values + row * N)
+    before = values + row * N
     m = -1
-    for last in range(N):
+    for last in range(g.n_nodes):
         if g.accept[last] and before[last] > best:
             best = before[last]
             m = last
@@ -91,23 +83,66 @@ cdef double decode(const Graph *g, const Scores *s, int64_t origin, int64_t T,
         end = min(T, begin + block)
         if b < n_blocks - 1:
             if b == 0:
-                first_step(g, s, origin, values)
+                first_step(g, s, emit_row(g, emit, origin, stop), values)
             for t in range(max(begin, 1), end):
                 e = epoch_of(g, t, e)
+                ahead = blocks_of(&g.ahead, e)
                 before = kept + (b - 1) * N if t == begin else values + (t - 1 - begin) * N
-                next_step(g, s, e, origin + t, before, values + (t - begin) * N)
+                do.max_step(&ahead, s.weights, before, emit_row(g, emit, origin + t, stop),
+                            values + (t - begin) * N)
         for t in range(end - 1, max(begin, 1) - 1, -1):
             e = epoch_of(g, t, e)
             before = kept + (b - 1) * N if t == begin else values + (t - 1 - begin) * N
-            m = best_source(g, s, e, before, m)
+            start = g.indptr + e * (g.n_nodes + 1) + m
+            m = do.best_source(start[1] - start[0], g.sources + start[0],
+                               s.edge_weights + start[0], before)
             path[t - 1] = g.node_states[m]
     return best
 
 
+cdef double decode_small(const Graph *g, const Steps *do, const Scores *s, Emit *emit,
+                         int64_t origin, int64_t T, double *values, uint8_t *choices,
+                         int32_t *path) noexcept nogil:
+    """One sequence on a graph of few entries; `values` holds 2 rows, `choices` T."""
+    cdef int64_t N = g.stride, stop = origin + T, t = 1, m = -1, e = 0, n, last, block, k
+    cdef double best = -INFINITY
+    cdef double *here = values
+    cdef const double *table
+    cdef Blocks ahead
+    emit.chunk = -1
+    first_step(g, s, emit_row(g, emit, origin, stop), here)
+    while t < T:
+        e = epoch_of(g, t, e)
+        ahead = blocks_of(&g.ahead, e)
+        n = run_length(g, emit, origin, t, T, e)
+        table = emit.table if emit.by_node else emit_row(g, emit, origin + t, stop)
+        here = do.choose_run(&ahead, s.weights, n, table,
+                             emit.rows + origin + t if emit.by_node else NULL,
+                             here, values + N if here == values else values, choices + t * N)
+        t += n
+    for last in range(g.n_nodes):
+        if g.accept[last] and here[last] > best:
+            best = here[last]
+            m = last
+    if m < 0:
+        return -INFINITY
+    path[T - 1] = g.node_states[m]
+    for t in range(T - 1, 0, -1):
+        e = epoch_of(g, t, e)
+        ahead = blocks_of(&g.ahead, e)
+        block = m >> 3
+        k = ahead.start[block] + choices[t * N + m]
+        m = ahead.source[k] + (m & 7 if k >= ahead.shifted[block] else 0)
+        path[t - 1] = g.node_states[m]
+    return best
+
+
 def viterbi(Layout layout,                     # IN
-            const double[::1] log_weights,     # IN, one an edge
+            const double[::1] edge_weights,    # IN, log weights, one an edge
+            const double[::1] weights,         # IN, the same by entry of the blocks
             const double[::1] log_start,       # IN
-            const double[:, ::1] log_table,    # IN
+            const double[:, ::1] log_table,    # IN, columns are states, or nodes (padded)
+            bint by_node,                      # IN, which of the two
             const int32_t[::1] rows,           # IN or None: row t of log_table is step t
             const int64_t[::1] offsets,        # IN
             int64_t begin, int64_t end,        # IN, the sequences to decode
@@ -116,28 +151,45 @@ def viterbi(Layout layout,                     # IN
             double[::1] log_prob):             # OUT, -inf where no path is feasible
     """Decode sequences begin..end-1; what stands in `path` for infeasible ones means nothing."""
     cdef const Graph *g = &layout.graph
+    cdef const Steps *do = steps()
     cdef Scores scores
-    cdef int64_t s, T, N = g.n_nodes, longest = longest_sequence(offsets, begin, end)
-    cdef int64_t block = longest
-    if N == 0:
+    cdef Emit emit
+    cdef int64_t s, T, longest = longest_sequence(offsets, begin, end)
+    cdef int64_t block = block_length(longest, g.stride, budget)
+    # Noting the winner of every lane pays while a step has few entries.
+    cdef bint small = (g.ahead.n_blocks <= do.small and longest * g.stride <= SMALL_BYTES
+                       and widest_block(g) < 256)
+    cdef double *values = NULL
+    cdef double *kept = NULL
+    cdef uint8_t *choices = NULL
+    if g.n_nodes == 0:
         for s in range(begin, end):
             log_prob[s] = -INFINITY
         return
-    scores.log_weights = &log_weights[0] if log_weights.shape[0] else NULL
-    scores.log_start, scores.log_table = &log_start[0], &log_table[0, 0]
-    scores.rows = NULL if rows is None else &rows[0]
-    if longest * N * <int64_t> sizeof(double) > budget:
-        block = <int64_t> sqrt(<double> longest) + 1
-    cdef double *values = <double *> malloc(block * N * sizeof(double))
-    cdef double *kept = <double *> malloc((longest // block + 1) * N * sizeof(double))
+    scores.edge_weights = &edge_weights[0] if edge_weights.shape[0] else NULL
+    scores.weights = &weights[0] if weights.shape[0] else NULL
+    scores.log_start = &log_start[0]
+    emit.table, emit.by_node, emit.buffer = &log_table[0, 0], by_node, NULL
+    emit.rows = NULL if rows is None else &rows[0]
     try:
-        if values == NULL or kept == NULL:
-            raise MemoryError
+        if small:
+            choices = <uint8_t *> malloc(longest * g.stride)
+            if choices == NULL:
+                raise MemoryError
+        values = new_rows(2 if small else block, g.stride)
+        kept = new_rows(1 if small else longest // block + 1, g.stride)
+        emit.buffer = new_rows(1 if by_node else CHUNK, g.stride)
         with nogil:
             for s in range(begin, end):
                 T = offsets[s + 1] - offsets[s]
-                log_prob[s] = decode(g, &scores, offsets[s], T, values, kept, block,
-                                     &path[offsets[s]])
+                if small:
+                    log_prob[s] = decode_small(g, do, &scores, &emit, offsets[s], T, values,
+                                               choices, &path[offsets[s]])
+                else:
+                    log_prob[s] = decode(g, do, &scores, &emit, offsets[s], T, values, kept,
+                                         block, &path[offsets[s]])
     finally:
-        free(values)
-        free(kept)
+        free(choices)
+        free_rows(values)
+        free_rows(kept)
+        free_rows(emit.buffer)

@@ -83,11 +83,12 @@ class Categorical(Emission):
         if reset:
             self._learn_symbols(columns)
         vocabularies = self._vocabularies()
-        cells = np.empty((len(columns[0]), len(columns)), dtype=np.int64)
+        cells = []
         for j, (column, vocabulary) in enumerate(zip(columns, vocabularies)):
             where = f", column {j}" if len(columns) > 1 else ""
             codes = vocabulary.codes(column, unseen=self.unseen, where=where)
-            cells[:, j] = number_cells(codes, offsets, len(vocabulary), self.order)
+            cells.append(number_cells(codes, offsets, len(vocabulary), self.order))
+        cells = cells[0][:, None] if len(cells) == 1 else np.column_stack(cells)
         return compress(cells, [self._n_cells(len(v)) + 1 for v in vocabularies])
 
     def initialise(self, E, offsets, n_states, *, init, random_state=None):

@@ -19,16 +19,17 @@ class Cells:
 
 def number_cells(codes, offsets, n_symbols, order):
     """Number of the (context, symbol) pair of each step; missing symbols get the last number."""
+    if not order:
+        return np.where(codes < 0, n_symbols, codes)
     context = np.zeros(len(codes), dtype=np.int64)
-    if order:
-        offsets = np.array([0, len(codes)]) if offsets is None else np.asarray(offsets)
-        position = np.arange(len(codes)) - np.repeat(offsets[:-1], np.diff(offsets))
-        known = np.ones(len(codes), dtype=bool)
-        for back in range(1, order + 1):
-            before = np.full(len(codes), -1, dtype=np.int64)
-            before[back:] = codes[:-back]
-            known &= (position >= back) & (before >= 0)
-            context += (n_symbols + 1) ** (back - 1) * np.where(known, before, n_symbols)
+    offsets = np.array([0, len(codes)]) if offsets is None else np.asarray(offsets)
+    position = np.arange(len(codes)) - np.repeat(offsets[:-1], np.diff(offsets))
+    known = np.ones(len(codes), dtype=bool)
+    for back in range(1, order + 1):
+        before = np.full(len(codes), -1, dtype=np.int64)
+        before[back:] = codes[:-back]
+        known &= (position >= back) & (before >= 0)
+        context += (n_symbols + 1) ** (back - 1) * np.where(known, before, n_symbols)
     missing = (n_symbols + 1) ** order * n_symbols
     return np.where(codes >= 0, context * n_symbols + codes, missing)
 

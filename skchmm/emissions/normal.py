@@ -6,6 +6,8 @@ Covariances are compact: spherical (k,), diag (k, d), full (k, d, d).
 
 import numpy as np
 
+from .._kernels.normal import diagonal_log_densities
+
 LOG_2PI = np.log(2 * np.pi)
 COVARIANCE_TYPES = ("spherical", "diag", "full", "tied")
 
@@ -72,37 +74,12 @@ def log_densities(rows, means, covars):
     variances = covars if covars.ndim == 2 else np.repeat(covars[:, None], d, axis=1)
     # zero variances must not give 0 * inf
     variances = np.maximum(variances, np.finfo(float).tiny)
-    return _log_densities_diag(rows, means, variances)
+    return diagonal_log_densities(np.ascontiguousarray(rows.X), means, variances)
 
 
 def _take(X, where, columns):
     X = X[where]
     return X if len(columns) == X.shape[1] else X[:, columns]
-
-
-def _log_densities_diag(rows, means, variances):
-    n, d = rows.X.shape
-    log_p = np.empty((n, len(means)))
-    scale = 1.0 / np.sqrt(variances)
-    log_norm = np.log(variances) + LOG_2PI
-    with np.errstate(over="ignore", invalid="ignore"):
-        for block in _blocks(n, d):
-            # columns contiguous: the inner loops run over the rows of the block
-            X = np.ascontiguousarray(rows.X[block].T)
-            observed = None if rows.observed is None else rows.observed[block]
-            if observed is None:
-                log_p[block] = log_norm.sum(axis=1)
-            else:
-                log_p[block] = observed @ log_norm.T
-            for k in range(len(means)):
-                z = X - means[k][:, None]
-                z *= scale[k][:, None]
-                z *= z
-                if observed is not None:
-                    z[~observed.T] = 0.0
-                log_p[block, k] += z.sum(axis=0)
-    log_p *= -0.5
-    return log_p
 
 
 def _log_densities_full(X, means, covars):

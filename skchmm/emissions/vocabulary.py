@@ -46,6 +46,8 @@ class Vocabulary:
     def __init__(self, symbols):
         self.symbols = _as_symbol_array(symbols)
         self.numeric = self.symbols.dtype.kind in "iufbmM"
+        whole = self.symbols.dtype.kind in "iu" and len(self) > 0
+        self.contiguous = whole and int(self.symbols[-1]) - int(self.symbols[0]) == len(self) - 1
 
     @classmethod
     def learn(cls, column):
@@ -64,6 +66,10 @@ class Vocabulary:
 
     def codes(self, column, *, unseen, where=""):
         """Codes of a column; a value outside the vocabulary is an error or counts as missing."""
+        if self.contiguous and column.dtype.kind in "iu" and len(column):
+            first, last = self.symbols[0], self.symbols[-1]
+            if first <= column.min() and column.max() <= last:
+                return column.astype(np.int64) - int(first)
         codes = self._find(column)
         strangers = codes == -2
         if strangers.any():

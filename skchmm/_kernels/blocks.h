@@ -1,0 +1,281 @@
+/* Steps of max-plus and sum-product recursions on a sparse graph, 8 targets at a time.
+ *
+ * Written with intrinsics for AVX-512 and AVX2 and in plain C for everything else; which one runs
+ * is chosen once, at import, by what the processor has. Additions of a source and a weight are
+ * the same in all of them, so best paths do not depend on the processor.
+ */
+#ifndef SKCHMM_BLOCKS_H
+#define SKCHMM_BLOCKS_H
+
+#include <math.h>
+#include <stdint.h>
+
+typedef struct {
+    int64_t n_blocks;
+    const int32_t *start;   /* entries of block i: start[i] .. start[i + 1] */
+    const int32_t *shifted; /* from this entry on, lanes take neighbouring sources */
+    const int32_t *source;
+} Blocks;
+
+/* ------------------------------------------------------------------ plain C */
+typedef struct { double x[8]; } Eight;
+
+static inline Eight eight_spread(double a)
+{ Eight r; for (int i = 0; i < 8; i++) r.x[i] = a; return r; }
+static inline Eight eight_load(const double *p)
+{ Eight r; for (int i = 0; i < 8; i++) r.x[i] = p[i]; return r; }
+static inline void eight_store(double *p, Eight a)
+{ for (int i = 0; i < 8; i++) p[i] = a.x[i]; }
+static inline Eight eight_add(Eight a, Eight b)
+{ for (int i = 0; i < 8; i++) a.x[i] += b.x[i]; return a; }
+static inline Eight eight_mul(Eight a, Eight b)
+{ for (int i = 0; i < 8; i++) a.x[i] *= b.x[i]; return a; }
+static inline Eight eight_max(Eight a, Eight b)
+{ for (int i = 0; i < 8; i++) a.x[i] = a.x[i] > b.x[i] ? a.x[i] : b.x[i]; return a; }
+static inline Eight eight_fma(Eight a, Eight b, Eight c)
+{ for (int i = 0; i < 8; i++) c.x[i] += a.x[i] * b.x[i]; return c; }
+static inline int eight_between(Eight a, double low, double high)
+{ int r = 0; for (int i = 0; i < 8; i++) r |= (a.x[i] > low) & (a.x[i] < high); return r; }
+static inline double eight_total(Eight a)
+{
+    return ((a.x[0] + a.x[4]) + (a.x[2] + a.x[6])) + ((a.x[1] + a.x[5]) + (a.x[3] + a.x[7]));
+}
+static inline double eight_largest(Eight a)
+{ double r = a.x[0]; for (int i = 1; i < 8; i++) r = a.x[i] > r ? a.x[i] : r; return r; }
+
+/* p[0], p[1], ... p[left - 1], then -inf */
+static inline Eight eight_head(const double *p, int64_t left)
+{ Eight r; for (int i = 0; i < 8; i++) r.x[i] = i < left ? p[i] : -INFINITY; return r; }
+static inline Eight eight_gather(const double *p, const int32_t *at, int64_t left)
+{ Eight r; for (int i = 0; i < 8; i++) r.x[i] = i < left ? p[at[i]] : -INFINITY; return r; }
+static inline int eight_equal(Eight a, double x)
+{ int r = 0; for (int i = 0; i < 8; i++) r |= (a.x[i] == x) << i; return r; }
+
+/* lanes of a where x > y, else of b */
+static inline Eight eight_pick(Eight x, Eight y, Eight a, Eight b)
+{ for (int i = 0; i < 8; i++) b.x[i] = x.x[i] > y.x[i] ? a.x[i] : b.x[i]; return b; }
+static inline void eight_bytes(uint8_t *p, Eight a)
+{ for (int i = 0; i < 8; i++) p[i] = (uint8_t)a.x[i]; }
+
+#define TARGET
+#define NAME(f) f##_plain
+#define HEAD eight_head
+#define GATHER eight_gather
+#define EQUAL eight_equal
+#define PICK eight_pick
+#define BYTES eight_bytes
+#define W8 Eight
+#define SPREAD eight_spread
+#define LOAD eight_load
+#define STORE eight_store
+#define ADD eight_add
+#define MUL eight_mul
+#define MAX eight_max
+#define FMA eight_fma
+#define BETWEEN eight_between
+#define TOTAL eight_total
+#define LARGEST eight_largest
+#include "blocks_steps.h"
+
+#if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
+#define SKCHMM_X86 1
+#include <immintrin.h>
+
+/* --------------------------------------------------------------------- AVX2 */
+#define AVX2 __attribute__((target("avx2,fma")))
+typedef struct { __m256d a, b; } Pair;
+
+AVX2 static inline Pair pair_spread(double x)
+{ Pair r = {_mm256_set1_pd(x), _mm256_set1_pd(x)}; return r; }
+AVX2 static inline Pair pair_load(const double *p)
+{ Pair r = {_mm256_loadu_pd(p), _mm256_loadu_pd(p + 4)}; return r; }
+AVX2 static inline void pair_store(double *p, Pair v)
+{ _mm256_storeu_pd(p, v.a); _mm256_storeu_pd(p + 4, v.b); }
+AVX2 static inline Pair pair_add(Pair x, Pair y)
+{ Pair r = {_mm256_add_pd(x.a, y.a), _mm256_add_pd(x.b, y.b)}; return r; }
+AVX2 static inline Pair pair_mul(Pair x, Pair y)
+{ Pair r = {_mm256_mul_pd(x.a, y.a), _mm256_mul_pd(x.b, y.b)}; return r; }
+AVX2 static inline Pair pair_max(Pair x, Pair y)
+{ Pair r = {_mm256_max_pd(x.a, y.a), _mm256_max_pd(x.b, y.b)}; return r; }
+AVX2 static inline Pair pair_fma(Pair x, Pair y, Pair z)
+{ Pair r = {_mm256_fmadd_pd(x.a, y.a, z.a), _mm256_fmadd_pd(x.b, y.b, z.b)}; return r; }
+AVX2 static inline int pair_between(Pair x, double low, double high)
+{
+    __m256d l = _mm256_set1_pd(low), h = _mm256_set1_pd(high);
+    __m256d a = _mm256_and_pd(_mm256_cmp_pd(x.a, l, _CMP_GT_OQ), _mm256_cmp_pd(x.a, h, _CMP_LT_OQ));
+    __m256d b = _mm256_and_pd(_mm256_cmp_pd(x.b, l, _CMP_GT_OQ), _mm256_cmp_pd(x.b, h, _CMP_LT_OQ));
+    return _mm256_movemask_pd(_mm256_or_pd(a, b));
+}
+AVX2 static inline double pair_total(Pair x)
+{
+    __m256d s = _mm256_add_pd(x.a, x.b);
+    __m128d t = _mm_add_pd(_mm256_castpd256_pd128(s), _mm256_extractf128_pd(s, 1));
+    return _mm_cvtsd_f64(_mm_add_sd(t, _mm_unpackhi_pd(t, t)));
+}
+AVX2 static inline double pair_largest(Pair x)
+{
+    __m256d s = _mm256_max_pd(x.a, x.b);
+    __m128d t = _mm_max_pd(_mm256_castpd256_pd128(s), _mm256_extractf128_pd(s, 1));
+    return _mm_cvtsd_f64(_mm_max_sd(t, _mm_unpackhi_pd(t, t)));
+}
+
+AVX2 static inline Pair pair_head(const double *p, int64_t left)
+{
+    const __m256i a = _mm256_cmpgt_epi64(_mm256_set1_epi64x(left), _mm256_setr_epi64x(0, 1, 2, 3));
+    const __m256i b = _mm256_cmpgt_epi64(_mm256_set1_epi64x(left), _mm256_setr_epi64x(4, 5, 6, 7));
+    const __m256d none = _mm256_set1_pd(-INFINITY);
+    Pair r = {_mm256_blendv_pd(none, _mm256_maskload_pd(p, a), _mm256_castsi256_pd(a)),
+              _mm256_blendv_pd(none, _mm256_maskload_pd(p + 4, b), _mm256_castsi256_pd(b))};
+    return r;
+}
+AVX2 static inline Pair pair_gather(const double *p, const int32_t *at, int64_t left)
+{
+    double x[8];
+    for (int i = 0; i < 8; i++)
+        x[i] = i < left ? p[at[i]] : -INFINITY;
+    return pair_load(x);
+}
+AVX2 static inline int pair_equal(Pair v, double x)
+{
+    __m256d y = _mm256_set1_pd(x);
+    return _mm256_movemask_pd(_mm256_cmp_pd(v.a, y, _CMP_EQ_OQ))
+           | _mm256_movemask_pd(_mm256_cmp_pd(v.b, y, _CMP_EQ_OQ)) << 4;
+}
+
+AVX2 static inline Pair pair_pick(Pair x, Pair y, Pair a, Pair b)
+{
+    Pair r = {_mm256_blendv_pd(b.a, a.a, _mm256_cmp_pd(x.a, y.a, _CMP_GT_OQ)),
+              _mm256_blendv_pd(b.b, a.b, _mm256_cmp_pd(x.b, y.b, _CMP_GT_OQ))};
+    return r;
+}
+AVX2 static inline void pair_bytes(uint8_t *p, Pair v)
+{
+    __m128i words = _mm_packs_epi32(_mm256_cvtpd_epi32(v.a), _mm256_cvtpd_epi32(v.b));
+    _mm_storel_epi64((__m128i *)p, _mm_packus_epi16(words, words));
+}
+
+#define TARGET AVX2
+#define HEAD pair_head
+#define GATHER pair_gather
+#define EQUAL pair_equal
+#define PICK pair_pick
+#define BYTES pair_bytes
+#define NAME(f) f##_avx2
+#define W8 Pair
+#define SPREAD pair_spread
+#define LOAD pair_load
+#define STORE pair_store
+#define ADD pair_add
+#define MUL pair_mul
+#define MAX pair_max
+#define FMA pair_fma
+#define BETWEEN pair_between
+#define TOTAL pair_total
+#define LARGEST pair_largest
+#include "blocks_steps.h"
+
+/* ------------------------------------------------------------------ AVX-512 */
+#define AVX512 __attribute__((target("avx512f,avx512dq")))
+
+AVX512 static inline int wide_between(__m512d x, double low, double high)
+{
+    return _mm512_mask_cmp_pd_mask(_mm512_cmp_pd_mask(x, _mm512_set1_pd(low), _CMP_GT_OQ), x,
+                                   _mm512_set1_pd(high), _CMP_LT_OQ);
+}
+AVX512 static inline double wide_total(__m512d x)
+{
+    __m256d s = _mm256_add_pd(_mm512_castpd512_pd256(x), _mm512_extractf64x4_pd(x, 1));
+    __m128d t = _mm_add_pd(_mm256_castpd256_pd128(s), _mm256_extractf128_pd(s, 1));
+    return _mm_cvtsd_f64(_mm_add_sd(t, _mm_unpackhi_pd(t, t)));
+}
+AVX512 static inline double wide_largest(__m512d x)
+{
+    __m256d s = _mm256_max_pd(_mm512_castpd512_pd256(x), _mm512_extractf64x4_pd(x, 1));
+    __m128d t = _mm_max_pd(_mm256_castpd256_pd128(s), _mm256_extractf128_pd(s, 1));
+    return _mm_cvtsd_f64(_mm_max_sd(t, _mm_unpackhi_pd(t, t)));
+}
+
+AVX512 static inline __mmask8 wide_mask(int64_t left)
+{ return left >= 8 ? 0xFF : (__mmask8)((1u << left) - 1u); }
+AVX512 static inline __m512d wide_head(const double *p, int64_t left)
+{ return _mm512_mask_loadu_pd(_mm512_set1_pd(-INFINITY), wide_mask(left), p); }
+AVX512 static inline __m512d wide_gather(const double *p, const int32_t *at, int64_t left)
+{
+    __m512i wide = _mm512_maskz_loadu_epi32((__mmask16)wide_mask(left), at);
+    return _mm512_mask_i32gather_pd(_mm512_set1_pd(-INFINITY), wide_mask(left),
+                                    _mm512_castsi512_si256(wide), p, 8);
+}
+AVX512 static inline int wide_equal(__m512d v, double x)
+{ return _mm512_cmp_pd_mask(v, _mm512_set1_pd(x), _CMP_EQ_OQ); }
+
+AVX512 static inline __m512d wide_pick(__m512d x, __m512d y, __m512d a, __m512d b)
+{ return _mm512_mask_blend_pd(_mm512_cmp_pd_mask(x, y, _CMP_GT_OQ), b, a); }
+AVX512 static inline void wide_bytes(uint8_t *p, __m512d v)
+{
+    __m256i words = _mm512_cvtpd_epi32(v);
+    __m128i half = _mm_packs_epi32(_mm256_castsi256_si128(words),
+                                   _mm256_extracti128_si256(words, 1));
+    _mm_storel_epi64((__m128i *)p, _mm_packus_epi16(half, half));
+}
+
+#define TARGET AVX512
+#define HEAD wide_head
+#define GATHER wide_gather
+#define EQUAL wide_equal
+#define PICK wide_pick
+#define BYTES wide_bytes
+#define NAME(f) f##_avx512
+#define W8 __m512d
+#define SPREAD _mm512_set1_pd
+#define LOAD _mm512_loadu_pd
+#define STORE _mm512_storeu_pd
+#define ADD _mm512_add_pd
+#define MUL _mm512_mul_pd
+#define MAX _mm512_max_pd
+#define FMA _mm512_fmadd_pd
+#define BETWEEN wide_between
+#define TOTAL wide_total
+#define LARGEST wide_largest
+#include "blocks_steps.h"
+#endif
+
+/* --------------------------------------------------------------- the choice */
+typedef struct {
+    const char *name;
+    int64_t small; /* blocks up to which noting the winners beats finding them again */
+    void (*max_step)(const Blocks *, const double *, const double *, const double *, double *);
+    double (*sum_step)(const Blocks *, const double *, const double *, const double *, double,
+                       double *, int *);
+    void (*back_step)(const Blocks *, const double *, const double *, const double *, double,
+                      double *, double *, double *, int *);
+    void (*count_step)(const Blocks *, const double *, const double *, double *);
+    double *(*choose_run)(const Blocks *, const double *, int64_t, const double *, const int32_t *,
+                          double *, double *, uint8_t *);
+    int64_t (*sum_run)(const Blocks *, const double *, int64_t, const double *, const int32_t *,
+                       const uint8_t *, double, const double *, double *, double *, int *);
+    int64_t (*best_source)(int64_t, const int32_t *, const double *, const double *);
+    void (*multiply)(int64_t, const double *, const double *, double, double *);
+    void (*normal_rows)(int64_t, int64_t, int64_t, const double *, const double *, const double *,
+                        const double *, double *);
+} Steps;
+
+#define STEPS(isa, small) {#isa, small, max_step_##isa, sum_step_##isa, back_step_##isa, count_step_##isa, \
+                    choose_run_##isa, sum_run_##isa, best_source_##isa, multiply_##isa, normal_rows_##isa}
+
+/* The steps for an instruction set, or the best that there is where it is not to be had. */
+static inline const Steps *choose_steps(int at_most)
+{
+    static const Steps plain = STEPS(plain, 1);
+#ifdef SKCHMM_X86
+    static const Steps avx2 = STEPS(avx2, 2), avx512 = STEPS(avx512, 3);
+    __builtin_cpu_init();
+    if (at_most >= 2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq"))
+        return &avx512;
+    if (at_most >= 1 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return &avx2;
+#endif
+    (void)at_most;
+    return &plain;
+}
+
+#endif

@@ -1,0 +1,228 @@
+/* The steps of the recursions for one instruction set; included by blocks.h once for each.
+ *
+ * W8 is a vector of 8 doubles (or a pair of 4), NAME(f) the name of f for this instruction set.
+ *
+ * Targets are taken 8 at a time. Entry k of a block holds 8 weights and the source that they
+ * belong to: entries before `shifted` take one source for all 8 targets, those from there on
+ * take source + lane for each lane (a diagonal of the transition matrix).
+ */
+
+TARGET static void NAME(max_step)(const Blocks *b, const double *weights, const double *before,
+                                  const double *emit, double *out)
+{
+    for (int64_t i = 0; i < b->n_blocks; i++) {
+        W8 best = SPREAD(-INFINITY), second = best;
+        int64_t k = b->start[i], shifted = b->shifted[i], end = b->start[i + 1];
+        for (; k + 1 < shifted; k += 2) {
+            best = MAX(best, ADD(SPREAD(before[b->source[k]]), LOAD(weights + 8 * k)));
+            second = MAX(second, ADD(SPREAD(before[b->source[k + 1]]), LOAD(weights + 8 * k + 8)));
+        }
+        for (; k < shifted; k++)
+            best = MAX(best, ADD(SPREAD(before[b->source[k]]), LOAD(weights + 8 * k)));
+        for (; k < end; k++)
+            second = MAX(second, ADD(LOAD(before + b->source[k]), LOAD(weights + 8 * k)));
+        STORE(out + 8 * i, ADD(MAX(best, second), LOAD(emit + 8 * i)));
+    }
+}
+
+/* One entry of the step below: keep the larger candidate and which entry it came from. */
+#define TRY(best, which, from)                                        \
+    do {                                                              \
+        W8 candidate = ADD(from, LOAD(weights + 8 * k));              \
+        which = PICK(candidate, best, SPREAD((double)(k - first)), which); \
+        best = MAX(best, candidate);                                  \
+    } while (0)
+
+/* n max steps that also note which entry won in each lane (the first of equals): cheaper than
+ * finding it again while a step has few entries. Values go to two rows in turn; returns the last. */
+TARGET static double *NAME(choose_run)(const Blocks *b, const double *weights, int64_t n,
+                                       const double *table, const int32_t *rows, double *here,
+                                       double *there, uint8_t *choices)
+{
+    int64_t stride = 8 * b->n_blocks;
+    for (int64_t t = 0; t < n; t++) {
+        const double *emit = table + (rows ? rows[t] : t) * stride;
+        for (int64_t i = 0; i < b->n_blocks; i++) {
+            W8 best = SPREAD(-INFINITY), later = best, which = SPREAD(0.0), later_which = which;
+            int64_t first = b->start[i], shifted = b->shifted[i], end = b->start[i + 1];
+            int64_t k = first, half = first + (end - first + 1) / 2;
+            int64_t stop = half < shifted ? half : shifted;
+            for (; k < stop; k++)
+                TRY(best, which, SPREAD(here[b->source[k]]));
+            for (; k < half; k++)
+                TRY(best, which, LOAD(here + b->source[k]));
+            for (; k < shifted; k++)
+                TRY(later, later_which, SPREAD(here[b->source[k]]));
+            for (; k < end; k++)
+                TRY(later, later_which, LOAD(here + b->source[k]));
+            which = PICK(later, best, later_which, which);
+            best = MAX(best, later);
+            STORE(there + 8 * i, ADD(best, LOAD(emit + 8 * i)));
+            BYTES(choices + t * stride + 8 * i, which);
+        }
+        double *swap = here;
+        here = there;
+        there = swap;
+    }
+    return here;
+}
+#undef TRY
+
+TARGET static W8 NAME(gather)(const Blocks *b, int64_t i, const double *weights,
+                              const double *before)
+{
+    W8 sum = SPREAD(0.0), second = sum;
+    int64_t k = b->start[i], shifted = b->shifted[i], end = b->start[i + 1];
+    for (; k + 1 < shifted; k += 2) {
+        sum = FMA(SPREAD(before[b->source[k]]), LOAD(weights + 8 * k), sum);
+        second = FMA(SPREAD(before[b->source[k + 1]]), LOAD(weights + 8 * k + 8), second);
+    }
+    for (; k < shifted; k++)
+        sum = FMA(SPREAD(before[b->source[k]]), LOAD(weights + 8 * k), sum);
+    for (; k < end; k++)
+        second = FMA(LOAD(before + b->source[k]), LOAD(weights + 8 * k), second);
+    return ADD(sum, second);
+}
+
+/* out = emit * (before W); the sum of out. *tiny: some positive sum before emit is below floor. */
+TARGET static double NAME(sum_step)(const Blocks *b, const double *weights, const double *before,
+                                    const double *emit, double floor, double *out, int *tiny)
+{
+    W8 total = SPREAD(0.0);
+    int small = 0;
+    for (int64_t i = 0; i < b->n_blocks; i++) {
+        W8 u = NAME(gather)(b, i, weights, before);
+        small |= BETWEEN(u, 0.0, floor);
+        u = MUL(u, LOAD(emit + 8 * i));
+        total = ADD(total, u);
+        STORE(out + 8 * i, u);
+    }
+    *tiny = small;
+    return TOTAL(total);
+}
+
+/* Up to n sum steps, each row from the one before it; the steps done. Stops before a row marked in
+ * `lossy`, and after one whose sums are tiny or whose total has drifted out of range. */
+TARGET static int64_t NAME(sum_run)(const Blocks *b, const double *weights, int64_t n,
+                                    const double *table, const int32_t *rows,
+                                    const uint8_t *lossy, double floor, const double *before,
+                                    double *out, double *total, int *tiny)
+{
+    int64_t stride = 8 * b->n_blocks, t = 0;
+    while (t < n) {
+        int64_t row = rows ? rows[t] : t;
+        if (lossy && lossy[row])
+            break;
+        *total = NAME(sum_step)(b, weights, before, table + row * stride, floor, out, tiny);
+        t++;
+        if (*tiny || !(*total > 1e-30 && *total < 1e30))
+            break;
+        before = out;
+        out += stride;
+    }
+    return t;
+}
+
+/* out = W v; *mass = alpha . out, *top = max(out). */
+TARGET static void NAME(back_step)(const Blocks *b, const double *weights, const double *v,
+                                   const double *alpha, double floor, double *out, double *mass,
+                                   double *top, int *tiny)
+{
+    W8 total = SPREAD(0.0), largest = total;
+    int small = 0;
+    for (int64_t i = 0; i < b->n_blocks; i++) {
+        W8 u = NAME(gather)(b, i, weights, v);
+        small |= BETWEEN(u, 0.0, floor);
+        total = FMA(u, LOAD(alpha + 8 * i), total);
+        largest = MAX(largest, u);
+        STORE(out + 8 * i, u);
+    }
+    *tiny = small;
+    *mass = TOTAL(total);
+    *top = LARGEST(largest);
+}
+
+/* counts(k, lane) += before(source) v(target) */
+TARGET static void NAME(count_step)(const Blocks *b, const double *before, const double *v,
+                                    double *counts)
+{
+    for (int64_t i = 0; i < b->n_blocks; i++) {
+        W8 here = LOAD(v + 8 * i);
+        int64_t k = b->start[i], shifted = b->shifted[i], end = b->start[i + 1];
+        for (; k < shifted; k++)
+            STORE(counts + 8 * k, FMA(SPREAD(before[b->source[k]]), here, LOAD(counts + 8 * k)));
+        for (; k < end; k++)
+            STORE(counts + 8 * k, FMA(LOAD(before + b->source[k]), here, LOAD(counts + 8 * k)));
+    }
+}
+
+/* The first of n sources that attains the largest before(source) + weight; -1 where all are -inf.
+ * Without branches on values: which source wins cannot be predicted. */
+TARGET static int64_t NAME(best_source)(int64_t n, const int32_t *sources, const double *weights,
+                                        const double *before)
+{
+    int neighbours = n > 0 && sources[n - 1] - sources[0] == n - 1;
+    W8 largest = SPREAD(-INFINITY);
+    for (int64_t k = 0; k < n; k += 8) {
+        W8 from = neighbours ? HEAD(before + sources[0] + k, n - k) : GATHER(before, sources + k, n - k);
+        largest = MAX(largest, ADD(from, HEAD(weights + k, n - k)));
+    }
+    double best = LARGEST(largest);
+    if (best == -INFINITY)
+        return -1;
+    for (int64_t k = 0;; k += 8) {
+        W8 from = neighbours ? HEAD(before + sources[0] + k, n - k) : GATHER(before, sources + k, n - k);
+        int hit = EQUAL(ADD(from, HEAD(weights + k, n - k)), best);
+        if (hit)
+            return sources[k + __builtin_ctz(hit)];
+    }
+}
+
+TARGET static void NAME(multiply)(int64_t n, const double *a, const double *b, double c,
+                                  double *out)
+{
+    W8 scale = SPREAD(c);
+    for (int64_t i = 0; i < n; i += 8)
+        STORE(out + i, MUL(MUL(LOAD(a + i), LOAD(b + i)), scale));
+}
+
+/* Log-densities of n rows under S Gaussians with diagonal covariances; NaN is integrated out.
+ * means (negative), scales (1 / standard deviation) and norms (log 2 pi variance) are (d, 8 ceil(S / 8)).
+ * A row of out runs over into the next, which is written after it: out has 8 elements to spare. */
+TARGET static void NAME(normal_rows)(int64_t n, int64_t d, int64_t S, const double *X,
+                                     const double *means, const double *scales,
+                                     const double *norms, double *out)
+{
+    int64_t width = (S + 7) / 8 * 8;
+    for (int64_t t = 0; t < n; t++)
+        for (int64_t k = 0; k < width; k += 8) {
+            W8 sum = SPREAD(0.0);
+            for (int64_t j = 0; j < d; j++) {
+                double x = X[t * d + j];
+                if (x != x)
+                    continue;
+                W8 z = MUL(ADD(SPREAD(x), LOAD(means + j * width + k)), LOAD(scales + j * width + k));
+                sum = ADD(sum, FMA(z, z, LOAD(norms + j * width + k)));
+            }
+            STORE(out + t * S + k, MUL(sum, SPREAD(-0.5)));
+        }
+}
+
+#undef TARGET
+#undef NAME
+#undef W8
+#undef SPREAD
+#undef LOAD
+#undef STORE
+#undef ADD
+#undef MUL
+#undef MAX
+#undef FMA
+#undef BETWEEN
+#undef TOTAL
+#undef LARGEST
+#undef PICK
+#undef BYTES
+#undef HEAD
+#undef GATHER
+#undef EQUAL

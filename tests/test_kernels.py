@@ -1,0 +1,158 @@
+"""Kernels: every instruction set gives the same paths and the same probabilities."""
+
+import numpy as np
+import pytest
+
+import skchmm
+from skchmm import inference
+from skchmm._blocks import WIDTH, Blocks
+from skchmm._kernels import layout
+from skchmm._kernels.normal import diagonal_log_densities
+from skchmm.constraints import AtMostVisits, CoolDown, ExactVisits, Segments, VisitBy
+from skchmm.emissions import Frames
+from skchmm.graph import AugmentedGraph
+from skchmm.inference import Chain
+
+PROBLEMS = {
+    "one state": (1, None),
+    "five states": (5, None),
+    "nine states": (9, None),
+    "thirty states": (30, None),
+    "counter": (4, ExactVisits(0, 9)),
+    "long counter": (3, AtMostVisits(1, 60)),
+    "segments": (3, Segments(14)),
+    "timer": (6, CoolDown(2, 5)),
+    "epochs": (5, [VisitBy(1, 20), CoolDown(0, 2)]),
+}
+
+
+@pytest.fixture
+def instruction_sets():
+    """All that the processor has; afterwards the one that was in use is back."""
+    names = {layout.use_instruction_set(k): k for k in range(3)}
+    yield names
+    layout.use_instruction_set(2)
+
+
+def problem(name, ties=False):
+    S, constraints = PROBLEMS[name]
+    rng = np.random.default_rng(S)
+    startprob, transmat = rng.dirichlet(np.ones(S)), rng.dirichlet(np.ones(S), size=S)
+    if ties:
+        startprob, transmat = np.full(S, 1 / S), np.full((S, S), 1 / S)
+    controller = skchmm.compile(constraints, list(range(S)))
+    graph = AugmentedGraph(controller, startprob > 0, transmat > 0)
+    lengths = [40, 1, 300, 65, 64, 63]
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    table = rng.integers(-3, 0, (7, S)) * 1.0 if ties else np.log(rng.random((7, S)))
+    index = rng.integers(0, 7, offsets[-1]).astype(np.int32)
+    return Chain(graph, startprob, transmat), Frames(table, index), offsets
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("ties", [False, True])
+def test_all_ways_to_compute_agree(name, ties, instruction_sets, monkeypatch):
+    chain, frames, offsets = problem(name, ties)
+    dense = Frames(frames.dense())
+    answers = []
+    for k in instruction_sets.values():
+        layout.use_instruction_set(k)
+        for form in (frames, dense):
+            for bytes_ in (1, 1 << 20):
+                for n_jobs in (1, 2):
+                    monkeypatch.setattr(inference, "TABLE_BYTES", bytes_)
+                    path, log_prob = chain.decode(form, offsets, n_jobs=n_jobs)
+                    smoothed = chain.smooth(form, offsets, counts=True, n_jobs=n_jobs)
+                    answers.append((path, log_prob, smoothed))
+    feasible = np.isfinite(answers[0][1])
+    steps = np.repeat(feasible, np.diff(offsets))
+    for path, log_prob, smoothed in answers[1:]:
+        np.testing.assert_array_equal(path[steps], answers[0][0][steps])
+        np.testing.assert_array_equal(log_prob, answers[0][1])
+        np.testing.assert_allclose(smoothed.log_z, answers[0][2].log_z, rtol=1e-12)
+        np.testing.assert_allclose(
+            smoothed.posteriors, answers[0][2].posteriors, rtol=1e-9, atol=1e-12
+        )
+        np.testing.assert_allclose(
+            smoothed.transitions, answers[0][2].transitions, rtol=1e-9, atol=1e-12
+        )
+
+
+def test_winners_noted_and_found_again_agree(monkeypatch):
+    """Small graphs note the winner of every step, large ones find it again."""
+    for name in PROBLEMS:
+        chain, frames, offsets = problem(name, ties=True)
+        path, log_prob = chain.decode(frames, offsets)
+        for s in np.flatnonzero(np.isfinite(log_prob)):
+            values = table_of_values(chain, frames.dense()[offsets[s] : offsets[s + 1]])
+            expected = trace_back(chain, values)
+            np.testing.assert_array_equal(path[offsets[s] : offsets[s + 1]], expected)
+
+
+def table_of_values(chain, log_b):
+    g, rows = chain.graph, []
+    for t, frame in enumerate(log_b):
+        row = np.full(g.n_nodes, -np.inf)
+        if t == 0:
+            for i, m in enumerate(g.start_nodes):
+                if m >= 0:
+                    row[m] = chain.log_start[i]
+        else:
+            e = np.searchsorted(g.epochs, t, side="right") - 1
+            for m in range(g.n_nodes):
+                into = slice(g.indptr[e, m], g.indptr[e, m + 1])
+                scores = rows[-1][g.sources[into]] + chain.log_weights[into]
+                row[m] = scores.max(initial=-np.inf)
+        rows.append(row + frame[g.node_states])
+    return rows
+
+
+def trace_back(chain, rows):
+    """The path of the first best node, and of the first best source before it."""
+    g = chain.graph
+    m = np.where(g.accept, rows[-1], -np.inf).argmax()
+    path = [g.node_states[m]]
+    for t in range(len(rows) - 1, 0, -1):
+        e = np.searchsorted(g.epochs, t, side="right") - 1
+        into = slice(g.indptr[e, m], g.indptr[e, m + 1])
+        m = g.sources[into][(rows[t - 1][g.sources[into]] + chain.log_weights[into]).argmax()]
+        path.append(g.node_states[m])
+    return path[::-1]
+
+
+def test_blocks_hold_every_edge_once():
+    rng = np.random.default_rng(0)
+    for n in (1, 7, 8, 9, 40):
+        edges = np.argwhere(rng.random((n, n)) < 0.3)
+        blocks = Blocks(n, [(edges[:, 0], edges[:, 1])])
+        weights = blocks.spread(np.arange(1.0, len(edges) + 1), 0.0).reshape(-1, WIDTH)
+        found = np.zeros((n, n))
+        for i in range(blocks.n_blocks):
+            for k in range(blocks.start[i], blocks.start[i + 1]):
+                for lane in np.flatnonzero(weights[k]):
+                    shift = lane if k >= blocks.shifted[i] else 0
+                    found[blocks.source[k] + shift, WIDTH * i + lane] += weights[k, lane]
+        expected = np.zeros((n, n))
+        expected[edges[:, 0], edges[:, 1]] = np.arange(1.0, len(edges) + 1)
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_counters_become_diagonals_and_dense_graphs_rows():
+    chain, *_ = problem("long counter")
+    assert len(chain.graph.ahead.source) < len(chain.graph.sources) / 4
+    chain, *_ = problem("thirty states")
+    assert len(chain.graph.ahead.source) == 30 * 4
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1), (50, 3, 5), (20, 2, 8), (9, 4, 17)])
+def test_gaussian_densities(shape, instruction_sets):
+    n, d, S = shape
+    rng = np.random.default_rng(0)
+    X, means = rng.normal(size=(n, d)), rng.normal(size=(S, d))
+    variances = rng.random((S, d)) + 0.1
+    X[rng.random((n, d)) < 0.2] = np.nan
+    z = (X[:, None] - means) ** 2 / variances + np.log(2 * np.pi * variances)
+    expected = -0.5 * np.nansum(z, axis=2)
+    for k in instruction_sets.values():
+        layout.use_instruction_set(k)
+        np.testing.assert_allclose(diagonal_log_densities(X, means, variances), expected)
