@@ -60,6 +60,11 @@ def wrong_constraints(family, rng):
     return partial_constraints(family, 0.0 if family == "stages" else 0.8, rng)
 
 
+def milder_constraints(family, rng):
+    """One rule fewer than the truth, or one step back."""
+    return partial_constraints(family, 7 / 8 if family == "precedence" else 0.9, rng)
+
+
 def at_most_backward(k):
     """At most k steps from a state to a lower one."""
 

@@ -49,8 +49,8 @@ Not the paper's recordings but HAPT (30 subjects, {runs} runs that follow its pr
 step a second, 16 features, diagonal Gaussians on features scaled by the training subjects): six
 activities, and OTHER for what is unlabelled or a change of posture. The rules are those of the
 protocol: start in OTHER, which separates any two activities; activities begin in the order
-STANDING, SITTING, LYING, WALKING, DOWNSTAIRS, UPSTAIRS, none before the one before it; and the script as a
-regular expression, {script}, each as often in a row as it likes, with OTHER between.
+STANDING, SITTING, LYING, WALKING, DOWNSTAIRS, UPSTAIRS, none before the one before it; and the
+script as a regular expression, {script}, each as often in a row as it likes, with OTHER between.
 {nodes} nodes and {edges} edges. One 80/20 split of the subjects; *-vq* decoders see
 ``HashingQuantizer`` symbols (4 bins a feature, 64 symbols); *-gauss* ones, beyond the paper, the
 features.
@@ -226,7 +226,8 @@ def _findings(scores, em):
             accuracy["chmm"] < accuracy["hmm"],
             ""
             if accuracy["chmm"] < accuracy["hmm"]
-            else "A rule that the data obey can only take wrong paths away.",
+            else "Every run here obeys the rules, so that all they exclude is wrong; six "
+            "activities that differ less than the paper's leave more for them to mend.",
         ),
         Finding(
             "Hashed symbols are nearly useless (accuracy below 0.3).",

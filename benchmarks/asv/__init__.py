@@ -1,0 +1,1 @@
+"""Our own speed and memory over commits: ``cd benchmarks/asv && asv run``."""

@@ -1,0 +1,44 @@
+"""What has a limit of its own: HSMM, the cost of a call, two threads."""
+
+import os
+
+from skchmm import ConstrainedHMM, HSMMDecoder
+from skchmm.datasets import make_chain
+
+from .problems import make_problem
+from .race import Line, race
+
+NEEDS = ()
+
+
+def run(quick=False):
+    data = make_chain(61, n_steps=800, random_state=0)
+    hsmm = HSMMDecoder(max_duration=200).fit(data.X[:60], data.y[:60])
+    seconds = race({"ours": lambda: hsmm.predict(data.X[60])}, seconds=0.3)
+    yield Line("HSMM decoding", "T=800, S=5, D=200", "HSMMDecoder", seconds["ours"],
+               at_most=3e-3, demand="HSMM, T=800, S=5, D=200", peer="the paper", peer_value=1.37,
+               note="the paper's time is from another machine")  # fmt: skip
+
+    data = make_chain(61, n_steps=200, random_state=0)
+    model = ConstrainedHMM(constraints=data.constraints).fit(data.X[:60], data.y[:60])
+    for name, one in (("constrained", model), ("unconstrained", model.with_constraints(None))):
+        seconds = race({"ours": lambda one=one: one.predict(data.X[60])}, seconds=0.3, most=2000)
+        yield Line(f"one call of predict, {name}", "T=200, S=5", "ConstrainedHMM", seconds["ours"],
+                   at_most=100e-6, demand="one call of predict, T=200, S=5")  # fmt: skip
+
+    if (os.cpu_count() or 1) > 1:
+        for n_states, n_steps in ((5, 200), (20, 200), (20, 1000)):
+            problem = make_problem(n_states, [n_steps] * (100 if quick else 1000))
+            for work in ("predict", "predict_proba"):
+                yield _threads(problem, work)
+
+
+def _threads(problem, work):
+    def call(n_jobs):
+        method = getattr(problem.ours(n_jobs=n_jobs), work)
+        return lambda: method(problem.X, lengths=problem.lengths)
+
+    seconds = race({n_jobs: call(n_jobs) for n_jobs in (1, 2)}, seconds=0.4)
+    size = f"S={len(problem.startprob)}, {len(problem.lengths):,} x {problem.lengths[0]}"
+    return Line(f"two threads, {work}", size, "n_jobs=2", seconds[2], "n_jobs=1", seconds[1],
+                at_least=1.8, demand=f"two threads on 1,000 sequences: {work}")  # fmt: skip
