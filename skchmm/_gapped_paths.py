@@ -4,8 +4,10 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from ._gapped import LEVELS, MATRIX_BYTES, Gaps
+from . import _gaps
+from ._gapped import LEVELS
 from ._gapped_log import filter_log
+from ._gaps import Gaps, index_of
 from ._kernels.forward_backward import scale_rows
 from ._kernels.gapped import forward_backward
 from ._kernels.layout import Layout
@@ -49,7 +51,7 @@ def filtered(chain, frames):
     """log alpha (T, N) of one sequence, each row up to a constant; None if it is infeasible."""
     T, offsets = frames.n_steps, np.array([0, frames.n_steps])
     numbered = Gaps(frames.gaps, offsets)
-    index = None if frames.index is None else np.ascontiguousarray(frames.index, dtype=np.int32)
+    index = index_of(frames)
     scaled, chosen = scale_rows(frames.table), np.zeros(1, dtype=np.int64)
     alphas = np.empty((T, chain.graph.n_nodes))
     log_z, redo = np.empty(1), np.zeros(1, dtype=np.uint8)
@@ -84,7 +86,7 @@ def draw_nodes(chain, frames, n_draws, random_state):
         return nodes[:0]
     last = np.where(graph.accept, log_alpha[-1], -np.inf)
     nodes[:, -1] = _choose_rows(np.tile(last, (n_draws, 1)), random_state)
-    per = max(1, MATRIX_BYTES // (8 * chain.rates.n_nodes**2))
+    per = max(1, _gaps.MATRIX_BYTES // (8 * chain.rates.n_nodes**2))
     for end in range(T - 1, 0, -per):
         begin = max(end - per, 0)
         numbered = Gaps(frames.gaps[begin : end + 1], np.array([0, end + 1 - begin]))

@@ -7,7 +7,8 @@ import numpy as np
 from . import emissions
 from ._ct_answers import CTAnswersMixin
 from ._ct_learning import CTLearningMixin, generator_of
-from ._gapped import ObservedChain, PathChain
+from ._gapped_observed import ObservedChain
+from ._gapped_path import PathChain
 from ._semantics import check_jump_path, reachable, split_jump_rules
 from ._times import Timed, TimedSequences, of_frames, timed
 from .constrained import ConstrainedHMM, _features_of, _probabilities, _replace

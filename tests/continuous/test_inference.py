@@ -7,7 +7,15 @@ from hypothesis import strategies as st
 from scipy.integrate import quad_vec
 from scipy.linalg import expm
 
-from skchmm import ConstrainedHMM, CTConstrainedHMM, InfeasibleSequenceError, _gapped, compile
+from skchmm import (
+    ConstrainedHMM,
+    CTConstrainedHMM,
+    InfeasibleSequenceError,
+    _gapped,
+    _gaps,
+    compile,
+)
+from skchmm._gaps import Gaps
 from skchmm._times import TimedFrames
 from skchmm.constraints import (
     AtLeastVisits,
@@ -67,7 +75,7 @@ def close(value, expected, rtol=1e-9, atol=1e-10):
     np.testing.assert_allclose(value, expected, rtol=rtol, atol=atol)
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 @given(problem=problems(JUMP_RULES), levels=st.sampled_from(LEVELS))
 def test_path_equals_the_killed_generator(problem, levels):
     startprob, generator, gaps, log_b, rules = problem
@@ -93,15 +101,15 @@ def test_path_equals_the_killed_generator(problem, levels):
     close(max(mine), best, 1e-8, 1e-8)
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 @given(problem=problems(JUMP_RULES[:-1] + STEP_RULES), levels=st.sampled_from(LEVELS))
 def test_observed_equals_enumeration(problem, levels):
     startprob, generator, gaps, log_b, rules = problem
     truth = ObservedPaths(startprob, generator, gaps, log_b, STATES, rules)
     model = model_of(startprob, generator, rules, semantics="observed")
     times = np.cumsum(gaps)
-    if len(truth.paths) == 0:
-        assert model.log_likelihood(log_b, times)[0] < -150
+    if truth.weights.sum() < 1e-250:  # beyond the truth's precision
+        assert model.log_likelihood(log_b, times)[0] < -500
         return
     old = _gapped.LEVELS
     _gapped.LEVELS = levels
@@ -174,10 +182,10 @@ def test_many_equal_gaps_take_the_short_way(monkeypatch):
     gaps = rng.choice([0.5, 2.0, 37.0], size=300)
     frames = TimedFrames(np.log(rng.random((300, 3))), None, gaps)
     offsets = np.array([0, 100, 180, 300])
-    plan = model._chain().plan(_gapped.Gaps(gaps, offsets), 1e-30, True)
+    plan = model._chain().plan(Gaps(gaps, offsets), 1e-30, True)
     assert plan.n_factors > 2
     fast = model._chain().smooth(frames, offsets, counts=True)
-    monkeypatch.setattr(_gapped, "MATRIX_BYTES", 0)
+    monkeypatch.setattr(_gaps, "MATRIX_BYTES", 0)
     slow = model._chain().smooth(frames, offsets, counts=True, n_jobs=2)
     for name in fast._fields:
         close(getattr(fast, name), getattr(slow, name), 1e-9, 1e-12)

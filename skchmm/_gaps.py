@@ -1,0 +1,28 @@
+"""Gaps between the observations of sequences, numbered."""
+
+import numpy as np
+
+MATRIX_BYTES = 1 << 28  # of matrices that are kept at a time
+
+
+class Gaps:
+    """The distinct gaps before steps, and which of them is before each."""
+
+    def __init__(self, gaps, offsets):
+        inside = np.ones(len(gaps), dtype=bool)
+        inside[offsets[:-1]] = False
+        self.lengths, index, self.counts = np.unique(
+            gaps[inside], return_inverse=True, return_counts=True
+        )
+        self.index = np.zeros(len(gaps), dtype=np.int32)
+        self.index[inside] = index
+        if len(self.lengths) == 0:
+            self.lengths, self.counts = np.zeros(1), np.zeros(1, dtype=np.int64)
+
+    def __len__(self):
+        return len(self.lengths)
+
+
+def index_of(frames):
+    """The row of the table of frames of each step, None where it is the step itself."""
+    return None if frames.index is None else np.ascontiguousarray(frames.index, dtype=np.int32)
