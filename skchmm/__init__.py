@@ -17,14 +17,22 @@ from .exceptions import (
     InfeasibleSequenceWarning,
     NotEnforcedWarning,
 )
+from .explain import Explanation
+from .mining import ConstraintMiner
+from .quantizer import HashingQuantizer
+from .streaming import ConstrainedStream
 
 __all__ = [
     "BeamRejectionDecoder",
     "CTConstrainedHMM",
     "ConstrainedHMM",
+    "ConstrainedStream",
+    "ConstraintMiner",
     "Controller",
     "ControllerTooLargeError",
+    "Explanation",
     "HSMMDecoder",
+    "HashingQuantizer",
     "InfeasibleSequenceError",
     "InfeasibleSequenceWarning",
     "NotEnforcedWarning",

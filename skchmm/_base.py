@@ -5,7 +5,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .emissions import Precomputed
-from .sequences import read_labels, read_sequences
+from .sequences import read_labels, read_sequences, read_step_weights, read_weights
 
 
 class SequenceEstimator(BaseEstimator):
@@ -92,7 +92,7 @@ class SequenceEstimator(BaseEstimator):
         tags.target_tags.required = False
         return tags
 
-    def score(self, X, y=None, *, lengths=None, groups=None):
+    def score(self, X, y=None, *, lengths=None, groups=None, sample_weight=None):
         """Accuracy of `predict` on labelled steps; without y, log P(Y, Acc) of all sequences.
 
         Parameters
@@ -100,18 +100,29 @@ class SequenceEstimator(BaseEstimator):
         X, lengths, groups : the sequences
         y : labels, optional
             Steps whose label is missing do not count.
+        sample_weight : sequence of float, optional
+            As in `fit`.
 
         Returns
         -------
         float
         """
-        if y is None:
-            return float(np.sum(self.log_likelihood(X, lengths=lengths, groups=groups)))
         sequences = self._read(X, lengths, groups)
+        if y is None:
+            return self._score_likelihood(
+                self.log_likelihood(X, lengths=lengths, groups=groups), sample_weight, sequences
+            )
+        return self._score_labels(sequences, y, sample_weight)
+
+    def _score_likelihood(self, log_likelihood, sample_weight, sequences):
+        weights = read_weights(sample_weight, sequences)
+        return float(np.dot(log_likelihood[weights > 0], weights[weights > 0]))
+
+    def _score_labels(self, sequences, y, sample_weight=None):
         truth = self._encode_labels(y, sequences)
         predicted = self._predict_index(sequences)
-        known = truth >= 0
-        return float(np.mean(predicted[known] == truth[known])) if known.any() else np.nan
+        weights = read_step_weights(sample_weight, sequences) * (truth >= 0)
+        return float(np.average(predicted == truth, weights=weights)) if weights.any() else np.nan
 
 
 def _as_labels(values):
