@@ -26,7 +26,7 @@ LAYERS = {
         "_products",
     },
     "constraints": {"constraints"},
-    "graph": {"graph"},
+    "graph": {"graph", "_blocks"},
     "emissions": {"emissions"},
     "metrics": {"metrics"},
     "plotting": {"plotting"},
