@@ -22,8 +22,9 @@ REQUIREMENTS := $(BIN)/python -c 'import sys, tomllib; \
   *[each for name in sys.argv[1:] for each in extras[name]], sep="\n")'
 SITE_PACKAGES := 'import sysconfig; print(sysconfig.get_path("purelib"))'
 
-# One process a core, so BLAS and OpenMP need no threads of their own.
-ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+# One process a core, so BLAS and OpenMP need no threads of their own; the processes must agree on
+# the names of tests, and so on the order in which a set prints.
+TEST_ENV := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONHASHSEED=0
 
 .PHONY: help demo test test-floor lint format bench paper doc wheel sdist build clean
 .DELETE_ON_ERROR:
@@ -70,7 +71,7 @@ demo: $(VENV)/.kernels
 	$(BIN)/python examples/plot_demo.py demo.png
 
 test: $(VENV)/.kernels
-	$(ONE_THREAD) $(BIN)/python -m pytest -n auto $(ARGS)
+	$(TEST_ENV) $(BIN)/python -m pytest -n auto $(ARGS)
 
 $(FLOOR_VENV)/.packages: pyproject.toml Makefile | $(VENV)/.kernels
 	$(PYTHON) -m venv $(FLOOR_VENV)
@@ -79,8 +80,9 @@ $(FLOOR_VENV)/.packages: pyproject.toml Makefile | $(VENV)/.kernels
 	@touch $@
 
 # The kernels built above are used: numpy's C API is upward and downward compatible from 2.0 on.
+# Old releases warn of their own age, so warnings are not errors here.
 test-floor: $(FLOOR_VENV)/.packages $(VENV)/.kernels
-	$(ONE_THREAD) $(FLOOR_VENV)/bin/python -m pytest -n auto $(ARGS)
+	$(TEST_ENV) $(FLOOR_VENV)/bin/python -m pytest -n auto -W default $(ARGS)
 
 # All three, then the verdict. cython-lint calls pycodestyle by name.
 lint: $(VENV)/.packages
