@@ -12,7 +12,7 @@ LONG = {5: 100_000, 20: 20_000, 50: 5_000}
 DEMANDED = {"one": {5: 3, 20: 4, 50: 5}, "many": {5: 4, 20: 6, 50: 6}}
 AGAINST_LOG = 20
 # Sequences for the races with log implementations, which would take minutes with 1,000.
-FEWER = {5: 1000, 20: 100, 50: 20}
+FEWER = {5: 500, 20: 50, 50: 10}
 WORKS = {"Viterbi": "predict", "posteriors": "predict_proba", "score": "score"}
 
 

@@ -8,30 +8,35 @@ def race(functions, *, seconds=1.0, least=3, most=50):
     """Name -> shortest time of a call.
 
     The functions take turns, so that a slow moment of the machine hits them all; the first turn
-    warms up and does not count. Each stops after its share of `seconds`, but not before `least`
-    calls (a function that alone takes longer than `seconds` gets two).
+    warms up. Each stops after its share of `seconds`, but not before `least` calls. One that alone
+    takes longer than that gets a second call and no more.
     """
-    best = dict.fromkeys(functions, float("inf"))
+    best = {name: timed(function) for name, function in functions.items()}
+    slow = {name for name, first in best.items() if first > seconds}
     spent = dict.fromkeys(functions, 0.0)
     calls = dict.fromkeys(functions, 0)
-    for function in functions.values():
-        function()
+    # What the first call of a fast function took says more about imports and caches.
+    best.update(dict.fromkeys(functions.keys() - slow, float("inf")))
     while True:
         waiting = [
             name
             for name in functions
-            if calls[name] < most
-            and (spent[name] < seconds or calls[name] < (2 if best[name] > seconds else least))
+            if calls[name] < (1 if name in slow else most)
+            and (spent[name] < seconds or calls[name] < least)
         ]
         if not waiting:
             return best
         for name in waiting:
-            begin = time.perf_counter()
-            functions[name]()
-            elapsed = time.perf_counter() - begin
+            elapsed = timed(functions[name])
             best[name] = min(best[name], elapsed)
             spent[name] += elapsed
             calls[name] += 1
+
+
+def timed(function):
+    begin = time.perf_counter()
+    function()
+    return time.perf_counter() - begin
 
 
 @dataclass
