@@ -47,6 +47,10 @@ class Chain:
             self.log_weights = np.log(self.weights)
 
     @cached_property
+    def _smallest(self):
+        return self.weights.min(initial=1.0, where=self.weights > 0)
+
+    @cached_property
     def _max_entries(self):
         return self.graph.ahead.spread(self.log_weights, -np.inf)
 
@@ -91,7 +95,7 @@ class Chain:
     def _forward_backward(self, frames, offsets, seq_weights, n_jobs, marginals, counts):
         layout, index = self.graph.layout, _index(frames)
         n_sequences = len(offsets) - 1
-        table, row_max, row_lossy = scale_rows(frames.table)
+        table, row_max, row_lossy = scale_rows(frames.table, self._smallest)
         table, by_node = _by_node(self.graph, table, frames)
         log_z = np.empty(n_sequences)
         redo = np.zeros(n_sequences, dtype=np.uint8)

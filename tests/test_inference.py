@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from skchmm import ConstrainedHMM, InfeasibleSequenceError, inference
-from skchmm.constraints import AtLeastVisits, ExactVisits, Occupancy, Segments
+from skchmm.constraints import AtLeastVisits, EndsIn, ExactVisits, Occupancy, Segments
 from tests.oracles.enumeration import Enumeration
 from tests.oracles.predicates import holds
 from tests.oracles.strategies import compositions
@@ -146,6 +146,35 @@ def test_a_path_that_looks_lost_half_way():
     np.testing.assert_allclose(model.log_likelihood(log_b)[0], reference, rtol=1e-12)
     assert (model.predict(log_b) == 1).all()
     np.testing.assert_allclose(model.predict_proba(log_b)[:, 0], np.exp(first - reference))
+
+
+@pytest.mark.parametrize("weight", [1e-20, 1e-50, 1e-150, 1e-300])
+def test_small_weights_after_small_emissions(weight):
+    """No emission alone is extreme, but with the weight that follows the product is no double."""
+    startprob = [0.5, 0.0, 0.0, 0.0, 0.5]
+    transmat = np.zeros((5, 5))
+    transmat[[0, 1], [1, 2]] = transmat[[0, 1], 4] = 0.5
+    transmat[2, 3:] = weight, 1 - weight
+    transmat[3, 3] = transmat[4, 4] = 1.0
+    log_b = np.zeros((5, 5))
+    log_b[:3, :4] = [[-225.0], [-225.0], [-200.0]]
+    log_b[4, 4] = -np.inf
+    model = ConstrainedHMM.from_parameters(startprob, transmat, constraints=EndsIn([3, 4]))
+    log_prob, path = model.decode(log_b)
+    assert path.tolist() == [0, 1, 2, 3, 3]
+    np.testing.assert_allclose(model.log_likelihood(log_b)[0], log_prob, rtol=1e-12)
+    np.testing.assert_allclose(model.predict_proba(log_b), np.eye(5)[path], atol=1e-8)
+
+
+def test_what_a_row_has_lost_stays_lost_when_it_is_scaled_up():
+    """The accepted state has few digits left in a row whose total is small itself."""
+    log_b = np.array([[-792.43, -520.97, -64.5, -576.5]])
+    startprob = np.array([1e-5, 1 - 1e-5, 0.0, 0.0])
+    model = ConstrainedHMM.from_parameters(
+        startprob, np.full((4, 4), 0.25), constraints=EndsIn([0, 3])
+    )
+    expected = np.log(1e-5) - 792.43
+    np.testing.assert_allclose(model.log_likelihood(log_b)[0], expected, rtol=1e-12)
 
 
 def test_long_sequences_in_blocks_agree_with_whole_tables(monkeypatch):

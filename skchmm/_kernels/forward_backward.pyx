@@ -10,8 +10,9 @@ O(edges) a step. Rows are rescaled by powers of two when they drift, the weights
 What is accepted in the end can be e^-1000 of a row and would vanish. So the sums before an
 emission is multiplied in must not come near the smallest double where they can be positive at
 all: then whatever an emission loses is negligible in every sum that it enters. Emissions lose
-something only in *lossy* rows, with ratios below 1e-100; after such a row zeros are
-checked to be true ones. A sequence that fails a check is reported, and redone in log space.
+something only in *lossy* rows, with ratios below 1e-100 (or more, where weights are so small that
+both together could turn a sum into zero); after such a row zeros are checked to be true ones. A
+sequence that fails a check is reported, and redone in log space.
 """
 from libc.math cimport INFINITY, frexp, ldexp, log
 from libc.stdint cimport int32_t, int64_t, uint8_t
@@ -25,8 +26,9 @@ from .layout cimport (
 
 import numpy as np
 
-cdef double TINY = 1e-200      # smaller sums may miss something
-cdef double LOG_LOSSY = -230.0 # smaller emission ratios may lose something
+cdef double TINY = 1e-200       # smaller sums may miss something
+cdef double LOG_LOSSY = -230.0  # smaller emission ratios may lose something
+cdef double LOG_ROOM = -253.0   # and so may those that, with a weight, use up what is below TINY
 cdef double LOG2 = 0.6931471805599453
 cdef int FINE = 0, REDO = 1, INFEASIBLE = 2
 
@@ -52,10 +54,13 @@ cdef struct Work:
     bint keep                    # False: a forward pass alone, nothing is gone back to
 
 
-def scale_rows(const double[:, ::1] log_table):
-    """Rows divided by their maximum, as probabilities: (table, row_max, row_lossy)."""
+def scale_rows(const double[:, ::1] log_table, double smallest=1.0):
+    """Rows divided by their maximum, as probabilities: (table, row_max, row_lossy).
+
+    `smallest` is the smallest weight that they will be multiplied by.
+    """
     cdef int64_t R = log_table.shape[0], S = log_table.shape[1], r, i
-    cdef double top
+    cdef double top, log_lossy = max(LOG_LOSSY, LOG_ROOM - log(smallest))
     table_ = np.empty((R, S))
     row_max_ = np.empty(R)
     row_lossy_ = np.zeros(R, dtype=np.uint8)
@@ -72,7 +77,7 @@ def scale_rows(const double[:, ::1] log_table):
                 top = 0.0
             for i in range(S):
                 table[r, i] = log_table[r, i] - top
-                if -INFINITY < table[r, i] < LOG_LOSSY:
+                if -INFINITY < table[r, i] < log_lossy:
                     row_lossy[r] = 1
     np.exp(table_, out=table_)
     return table_, row_max_, row_lossy_
@@ -107,7 +112,7 @@ cdef inline int first_row(const Graph *g, const Model *p, const double *emit,
 
 
 cdef int zeros_are_true(const Graph *g, const Model *p, int64_t e, const double *before,
-                        const uint8_t *possible) noexcept nogil:
+                        const uint8_t *possible, double floor) noexcept nogil:
     """After a lossy row: whether every node that may be reached keeps a safe sum."""
     cdef int64_t m, k
     cdef bint reached
@@ -119,7 +124,7 @@ cdef int zeros_are_true(const Graph *g, const Model *p, int64_t e, const double 
         for k in range(start[m], start[m + 1]):
             u += before[g.sources[k]] * p.edge_weights[k]
             reached = reached or (possible[g.sources[k]] and p.edge_weights[k] > 0.0)
-        if reached and u < TINY:
+        if reached and u < floor:
             return REDO
     return FINE
 
@@ -145,10 +150,10 @@ cdef void mark_possible(const Graph *g, const Model *p, int64_t e, const double 
 cdef int forward(const Graph *g, const Steps *do, const Model *p, Emit *emit, int64_t origin,
                  int64_t T, int64_t block, Work *w, double *log_z) noexcept nogil:
     """Leaves the last block in w.alpha."""
-    cdef int64_t N = g.stride, t = 1, n, e = 0, m, row = 0, stop = origin + T, exponent = 0
+    cdef int64_t N = g.stride, t = 1, n, e = 0, m, row = 0, stop = origin + T, exponent = 0, power
     cdef int tiny = 0
     cdef bint lossy
-    cdef double c = 0.0, total = 0.0
+    cdef double c = 0.0, total = 0.0, floor = TINY
     cdef double *before = w.alpha
     cdef const double *table
     cdef const uint8_t *marks
@@ -166,8 +171,12 @@ cdef int forward(const Graph *g, const Steps *do, const Model *p, Emit *emit, in
         before = w.alpha + row * N
         if c < TINY:
             return REDO if lossy or c > 0.0 else INFEASIBLE
+        floor = TINY
         if c < 1e-30 or c > 1e30:
-            exponent += rescale(N, c, before)
+            power = rescale(N, c, before)
+            exponent += power
+            if lossy:  # what the row has lost has grown as well
+                floor = ldexp(TINY, <int> -power)
         if t == T:
             break
         row += 1
@@ -177,7 +186,7 @@ cdef int forward(const Graph *g, const Steps *do, const Model *p, Emit *emit, in
                 memcpy(w.kept + (t // block - 1) * N, before, N * sizeof(double))
         e = epoch_of(g, t, e)
         ahead = blocks_of(&g.ahead, e)
-        if lossy and zeros_are_true(g, p, e, before, w.possible):
+        if lossy and zeros_are_true(g, p, e, before, w.possible, floor):
             return REDO
         lossy = p.row_lossy[frame(p.rows, origin + t)]
         if lossy:
@@ -204,7 +213,7 @@ cdef int forward(const Graph *g, const Steps *do, const Model *p, Emit *emit, in
     for m in range(g.n_nodes):
         if g.accept[m]:
             c += before[m]
-    if c < TINY:
+    if c < floor:
         return REDO if lossy or c > 0.0 else INFEASIBLE
     log_z[0] = total + exponent * LOG2 + log(c)
     return FINE
