@@ -20,6 +20,8 @@ class _PairGraph(AugmentedGraph):
 class PathChain(GappedChain):
     """The constraint binds the jump path: a killed generator on the live nodes."""
 
+    floors = (1e-30, 1e-100, None)
+
     def __init__(self, graph, startprob, generator):
         super().__init__(graph, startprob, generator)
         self.rates = Generator.of_graph(graph, self.generator)

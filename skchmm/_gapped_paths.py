@@ -37,7 +37,7 @@ def unrolled(chain, frames):
     log_weights = np.concatenate(empty + weights)
     layout = Layout(
         graph.node_states, graph.start_nodes, graph.accept, np.arange(T), indptr,
-        np.concatenate(empty + sources).astype(np.int32),
+        np.concatenate(empty + sources).astype(np.int32), graph.ahead, graph.back,
     )  # fmt: skip
     return SimpleNamespace(
         graph=SimpleNamespace(layout=layout, controller=graph.controller),

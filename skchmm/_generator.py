@@ -6,6 +6,8 @@ live nodes is carried along as one more column, and rows are kept at sum 1 with 
 rounding would grow with the number of holding times that pass.
 """
 
+from threading import RLock
+
 import numpy as np
 from scipy import sparse
 
@@ -15,6 +17,8 @@ LIMIT = 32.0  # q t up to which a series is summed; beyond, factors from a ladde
 SHORT = 0.5  # q t at which the ladder begins
 NEGLIGIBLE = 1e-290  # entries below this part of the largest are as good as lost
 BLOCK_BYTES = 1 << 26
+KEPT_BYTES = 1 << 28
+_LOCK = RLock()  # what is built once is built by one thread
 
 
 class Generator:
@@ -58,6 +62,7 @@ class Generator:
             shape=(n_nodes, n_nodes),
         )
         self._ladder = None
+        self._known_powers = np.empty((0, n_nodes * n_nodes))
 
     @classmethod
     def of_states(cls, generator):
@@ -124,11 +129,14 @@ class Generator:
             step /= 2
         return rungs, rest
 
-    def matrices(self, gaps):
-        """exp(Q t) of each gap t, as matrices (G, N, N) and the logarithms of their scales."""
+    def matrices(self, gaps, floor=None):
+        """exp(Q t) of each gap t, as matrices (G, N, N) and the logarithms of their scales.
+
+        Every entry is right to its own size; with a `floor` only up to that error, and faster.
+        """
         lams = np.asarray(gaps, dtype=np.float64) * self.rate
         parts = [self.split(lam) for lam in lams]
-        out = self._series(np.array([rest for _, rest in parts]))
+        out = self._series(np.array([rest for _, rest in parts]), floor)
         log_scales = np.zeros(len(lams))
         for g, (rungs, _) in enumerate(parts):
             for rung in rungs:
@@ -136,19 +144,48 @@ class Generator:
                 log_scales[g] += self.ladder.log_scale(rung) + _rescale(out[g])
         return out, log_scales
 
-    def _series(self, lams):
+    def _series(self, lams, floor=None):
         """sum_k Poisson(k; lam) P^k for lam <= LIMIT; the powers are shared by all."""
         G, N = len(lams), self.n_nodes
+        per = max(1, BLOCK_BYTES // max(8 * N * N, 1))
+        sum_up = self._series_block if floor is None else self._short_series
+        if 0 < G <= per:
+            return sum_up(lams, floor)
         out = np.empty((G, N, N))
         order = np.argsort(lams, kind="stable")
-        per = max(1, BLOCK_BYTES // max(8 * N * N, 1))
         for begin in range(0, G, per):
             chosen = order[begin : begin + per]
-            out[chosen] = self._series_block(lams[chosen])
+            out[chosen] = sum_up(lams[chosen], floor)
         return out
 
-    def _series_block(self, lams):
-        N, most = self.n_nodes, lams[-1]
+    def _short_series(self, lams, floor):
+        """What is left out is below the floor."""
+        K, N = n_terms(lams.max(), floor), self.n_nodes
+        with np.errstate(divide="ignore"):
+            logs = np.log(lams[:, None] / np.arange(1, K + 1))
+        logs = np.concatenate([np.zeros((len(lams), 1)), np.cumsum(logs, axis=1)], axis=1)
+        return (np.exp(logs - lams[:, None]) @ self._powers(K)).reshape(-1, N, N)
+
+    def _powers(self, K):
+        """P^0, ..., P^K as rows (K + 1, N * N), kept where there is room."""
+        with _LOCK:
+            known = self._known_powers
+            if len(known) > K:
+                return known[: K + 1]
+            N = self.n_nodes
+            powers = np.empty((K + 1, N * N))
+            powers[: len(known)] = known
+            for k in range(len(known), K + 1):
+                below = powers[k - 1].reshape(N, N) if k else None
+                powers[k] = (self.kernel @ below).ravel() if k else np.eye(N).ravel()
+            if powers.nbytes <= KEPT_BYTES:
+                self._known_powers = powers
+            return powers
+
+    def _series_block(self, lams, floor=None):
+        """Up to the last term that matters to any entry."""
+        N, slowest = self.n_nodes, int(np.argmax(lams))
+        most = lams[slowest]
         total = np.zeros((len(lams), N * N))
         last = n_terms(most, NEGLIGIBLE)
         room = int(max(BLOCK_BYTES // max(8 * N * N, 1), 1))
@@ -169,8 +206,8 @@ class Generator:
                 added = weights @ powers
                 total += added
                 # the longest gap is the slowest to converge
-                last_term = weights[-1, -1] * powers[-1]
-                if np.all(last_term <= 1e-18 * total[-1]) and not self._grows(power, total[-1]):
+                last_term, so_far = weights[slowest, -1] * powers[-1], total[slowest]
+                if np.all(last_term <= 1e-18 * so_far) and not self._grows(power, so_far):
                     break
         return total.reshape(-1, N, N)
 
@@ -239,8 +276,9 @@ class Ladder:
         return self._at(rung)[1]
 
     def _at(self, rung):
-        while len(self._rungs) <= rung:
-            self._climb()
+        with _LOCK:
+            while len(self._rungs) <= rung:
+                self._climb()
         return self._rungs[rung]
 
     def _climb(self):

@@ -41,12 +41,13 @@ def best_steps(Layout layout,                       # IN
                const int32_t[::1] base_edges,       # IN or None: matrices are between nodes
                const double[:, :, ::1] matrices,    # IN, one a gap
                const double[::1] log_scales,        # IN or None: the matrices are logarithms
+               double weak,                         # IN, entries up to this are only bounds
                const int32_t[::1] gaps,             # IN, the matrix before each step
                const double[:, ::1] log_table,      # IN
                const int32_t[::1] rows,             # IN or None
                int64_t origin, int64_t begin, int64_t end,  # IN, steps begin..end-1 of a sequence
                double[::1] value,                   # INOUT, of step begin - 1, then of end - 1
-               int32_t[:, ::1] came_from,           # OUT, row t - 1 for step t
+               int32_t[:, ::1] came_from,           # OUT, row t - 1 for step t; -1 - node if weak
                double[:, ::1] room):                # work, three rows of one a node
     """Advance Viterbi by some steps of the sequence that starts at `origin`.
 
@@ -105,6 +106,8 @@ def best_steps(Layout layout,                       # IN
                     came_from[t - 1, m] = best.node
             for m in range(N):
                 value[m] = p[m] + scale + log_b[g.node_states[m]]
+                if weak > 0.0 and edges == NULL and matrix[came_from[t - 1, m] * N + m] <= weak:
+                    came_from[t - 1, m] = -1 - came_from[t - 1, m]
 
 
 def log_product(const double[:, ::1] left, const double[:, ::1] right, double[:, ::1] out):
