@@ -17,6 +17,17 @@ typedef struct {
     const int32_t *source;
 } Blocks;
 
+/* What all steps of a backward pass share. */
+typedef struct {
+    Blocks ahead, back;
+    const double *back_weights;
+    int64_t n_nodes, n_states;
+    const int32_t *node_states; /* NULL: node m is state m */
+    double floor;
+    double *v;      /* one row */
+    double *counts; /* by entry of the blocks ahead, or NULL */
+} Backward;
+
 /* ------------------------------------------------------------------ plain C */
 typedef struct { double x[8]; } Eight;
 
@@ -54,6 +65,8 @@ static inline int eight_equal(Eight a, double x)
 /* lanes of a where x > y, else of b */
 static inline Eight eight_pick(Eight x, Eight y, Eight a, Eight b)
 { for (int i = 0; i < 8; i++) b.x[i] = x.x[i] > y.x[i] ? a.x[i] : b.x[i]; return b; }
+static inline void eight_store_head(double *p, Eight a, int64_t left)
+{ for (int i = 0; i < 8 && i < left; i++) p[i] = a.x[i]; }
 static inline void eight_bytes(uint8_t *p, Eight a)
 { for (int i = 0; i < 8; i++) p[i] = (uint8_t)a.x[i]; }
 
@@ -64,6 +77,7 @@ static inline void eight_bytes(uint8_t *p, Eight a)
 #define EQUAL eight_equal
 #define PICK eight_pick
 #define BYTES eight_bytes
+#define STORE_HEAD eight_store_head
 #define W8 Eight
 #define SPREAD eight_spread
 #define LOAD eight_load
@@ -148,6 +162,12 @@ AVX2 static inline Pair pair_pick(Pair x, Pair y, Pair a, Pair b)
               _mm256_blendv_pd(b.b, a.b, _mm256_cmp_pd(x.b, y.b, _CMP_GT_OQ))};
     return r;
 }
+AVX2 static inline void pair_store_head(double *p, Pair v, int64_t left)
+{
+    const __m256i n = _mm256_set1_epi64x(left);
+    _mm256_maskstore_pd(p, _mm256_cmpgt_epi64(n, _mm256_setr_epi64x(0, 1, 2, 3)), v.a);
+    _mm256_maskstore_pd(p + 4, _mm256_cmpgt_epi64(n, _mm256_setr_epi64x(4, 5, 6, 7)), v.b);
+}
 AVX2 static inline void pair_bytes(uint8_t *p, Pair v)
 {
     __m128i words = _mm_packs_epi32(_mm256_cvtpd_epi32(v.a), _mm256_cvtpd_epi32(v.b));
@@ -160,6 +180,7 @@ AVX2 static inline void pair_bytes(uint8_t *p, Pair v)
 #define EQUAL pair_equal
 #define PICK pair_pick
 #define BYTES pair_bytes
+#define STORE_HEAD pair_store_head
 #define NAME(f) f##_avx2
 #define W8 Pair
 #define SPREAD pair_spread
@@ -210,6 +231,8 @@ AVX512 static inline int wide_equal(__m512d v, double x)
 
 AVX512 static inline __m512d wide_pick(__m512d x, __m512d y, __m512d a, __m512d b)
 { return _mm512_mask_blend_pd(_mm512_cmp_pd_mask(x, y, _CMP_GT_OQ), b, a); }
+AVX512 static inline void wide_store_head(double *p, __m512d v, int64_t left)
+{ _mm512_mask_storeu_pd(p, wide_mask(left), v); }
 AVX512 static inline void wide_bytes(uint8_t *p, __m512d v)
 {
     __m256i words = _mm512_cvtpd_epi32(v);
@@ -224,6 +247,7 @@ AVX512 static inline void wide_bytes(uint8_t *p, __m512d v)
 #define EQUAL wide_equal
 #define PICK wide_pick
 #define BYTES wide_bytes
+#define STORE_HEAD wide_store_head
 #define NAME(f) f##_avx512
 #define W8 __m512d
 #define SPREAD _mm512_set1_pd
@@ -254,13 +278,18 @@ typedef struct {
     int64_t (*sum_run)(const Blocks *, const double *, int64_t, const double *, const int32_t *,
                        const uint8_t *, double, const double *, double *, double *, int *);
     int64_t (*best_source)(int64_t, const int32_t *, const double *, const double *);
+    int64_t (*back_run)(const Backward *, int64_t, const double *, const double *,
+                        const int32_t *, double *, double **, double **, double *, double *,
+                        int *);
+    void (*put_gamma)(const Backward *, const double *, const double *, double, double *);
     void (*multiply)(int64_t, const double *, const double *, double, double *);
     void (*normal_rows)(int64_t, int64_t, int64_t, const double *, const double *, const double *,
                         const double *, double *);
 } Steps;
 
 #define STEPS(isa, small) {#isa, small, max_step_##isa, sum_step_##isa, back_step_##isa, count_step_##isa, \
-                    choose_run_##isa, sum_run_##isa, best_source_##isa, multiply_##isa, normal_rows_##isa}
+                    choose_run_##isa, sum_run_##isa, best_source_##isa, back_run_##isa, \
+                    put_gamma_##isa, multiply_##isa, normal_rows_##isa}
 
 /* The steps for an instruction set, or the best that there is where it is not to be had. */
 static inline const Steps *choose_steps(int at_most)

@@ -4,12 +4,15 @@
  *
  * Targets are taken 8 at a time. Entry k of a block holds 8 weights and the source that they
  * belong to: entries before `shifted` take one source for all 8 targets, those from there on
- * take source + lane for each lane (a diagonal of the transition matrix).
+ * take source + lane for each lane (a diagonal of the transition matrix). There the lanes without
+ * an edge read what lies next to a row and multiply it by nothing: it must be a number, so a step
+ * clears the beginning of its own row, which may be what follows the row that it reads.
  */
 
 TARGET static void NAME(max_step)(const Blocks *b, const double *weights, const double *before,
                                   const double *emit, double *out)
 {
+    STORE(out, SPREAD(0.0));
     for (int64_t i = 0; i < b->n_blocks; i++) {
         W8 best = SPREAD(-INFINITY), second = best;
         int64_t k = b->start[i], shifted = b->shifted[i], end = b->start[i + 1];
@@ -40,6 +43,7 @@ TARGET static double *NAME(choose_run)(const Blocks *b, const double *weights, i
                                        double *there, uint8_t *choices)
 {
     int64_t stride = 8 * b->n_blocks;
+    STORE(there, SPREAD(0.0));
     for (int64_t t = 0; t < n; t++) {
         const double *emit = table + (rows ? rows[t] : t) * stride;
         for (int64_t i = 0; i < b->n_blocks; i++) {
@@ -90,6 +94,7 @@ TARGET static double NAME(sum_step)(const Blocks *b, const double *weights, cons
 {
     W8 total = SPREAD(0.0);
     int small = 0;
+    STORE(out, total);
     for (int64_t i = 0; i < b->n_blocks; i++) {
         W8 u = NAME(gather)(b, i, weights, before);
         small |= BETWEEN(u, 0.0, floor);
@@ -178,6 +183,64 @@ TARGET static int64_t NAME(best_source)(int64_t n, const int32_t *sources, const
     }
 }
 
+/* gamma = alpha beta / mass, summed over the nodes of each state. */
+TARGET static void NAME(put_gamma)(const Backward *p, const double *alpha, const double *beta,
+                                   double scale, double *gamma)
+{
+    W8 factor = SPREAD(scale);
+    if (!p->node_states) { /* nodes are states */
+        for (int64_t i = 0; i < p->n_states; i += 8)
+            STORE_HEAD(gamma + i, MUL(MUL(LOAD(alpha + i), LOAD(beta + i)), factor),
+                       p->n_states - i);
+        return;
+    }
+    double product[8];
+    for (int64_t i = 0; i < p->n_states; i++)
+        gamma[i] = 0.0;
+    for (int64_t i = 0; i < p->n_nodes; i += 8) {
+        int64_t left = p->n_nodes - i < 8 ? p->n_nodes - i : 8;
+        STORE(product, MUL(MUL(LOAD(alpha + i), LOAD(beta + i)), factor));
+        for (int64_t m = 0; m < left; m++)
+            gamma[p->node_states[i + m]] += product[m];
+    }
+}
+
+/* Up to n steps backwards: writes gamma of step t, then takes beta from t to t - 1; rows of alpha,
+ * the emissions and gamma are given at the first t and go down from there. Returns the steps done;
+ * stops after one whose sums are tiny or whose beta has drifted out of range. */
+TARGET static int64_t NAME(back_run)(const Backward *p, int64_t n, const double *alpha,
+                                     const double *table, const int32_t *rows, double *gamma,
+                                     double **beta, double **spare, double *mass, double *top,
+                                     int *tiny)
+{
+    int64_t stride = 8 * p->back.n_blocks, t = 0;
+    double *here = *beta, *there = *spare;
+    while (t < n) {
+        const double *emit = table + (rows ? rows[-t] : -t) * stride;
+        NAME(put_gamma)(p, alpha, here, 1.0 / *mass, gamma);
+        for (int64_t i = 0; i < stride; i += 8)
+            STORE(p->v + i, MUL(LOAD(emit + i), LOAD(here + i)));
+        alpha -= stride;
+        gamma -= p->n_states;
+        NAME(back_step)(&p->back, p->back_weights, p->v, alpha, p->floor, there, mass, top, tiny);
+        if (p->counts) {
+            W8 scale = SPREAD(1.0 / *mass);
+            for (int64_t i = 0; i < stride; i += 8)
+                STORE(p->v + i, MUL(LOAD(p->v + i), scale));
+            NAME(count_step)(&p->ahead, alpha, p->v, p->counts);
+        }
+        double *swap = here;
+        here = there;
+        there = swap;
+        t++;
+        if (*tiny || *mass < p->floor || !(*top > 1e-30 && *top < 1e30))
+            break;
+    }
+    *beta = here;
+    *spare = there;
+    return t;
+}
+
 TARGET static void NAME(multiply)(int64_t n, const double *a, const double *b, double c,
                                   double *out)
 {
@@ -221,6 +284,7 @@ TARGET static void NAME(normal_rows)(int64_t n, int64_t d, int64_t S, const doub
 #undef BETWEEN
 #undef TOTAL
 #undef LARGEST
+#undef STORE_HEAD
 #undef PICK
 #undef BYTES
 #undef HEAD

@@ -20,8 +20,8 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 from .layout cimport (
-    CHUNK, Blocks, Emit, Graph, Layout, Steps, block_length, blocks_of, emit_row, epoch_of, frame,
-    free_rows, longest_sequence, new_rows, run_length, steps,
+    CHUNK, Backward, Blocks, Emit, Graph, Layout, Steps, block_length, blocks_of, emit_row,
+    epoch_of, frame, free_rows, longest_sequence, new_rows, new_table, run_length, steps,
 )
 
 import numpy as np
@@ -261,25 +261,20 @@ cdef int lost_behind(const Graph *g, const Model *p, int64_t e, const double *be
     return FINE
 
 
-cdef inline void put_gamma(const Graph *g, const double *product, double *gamma) noexcept nogil:
-    """Sum over the nodes of each state."""
-    cdef int64_t m, i
-    for i in range(g.n_states):
-        gamma[i] = 0.0
-    for m in range(g.n_nodes):
-        gamma[g.node_states[m]] += product[m]
-
-
 cdef int backward(const Graph *g, const Steps *do, const Model *p, Emit *emit, int64_t origin,
                   int64_t T, int64_t block, Work *w, double *gamma,
                   double *counts) noexcept nogil:
-    cdef int64_t N = g.stride, S = g.n_states, stop = origin + T, b, t, e = 0, begin, end, m
+    cdef int64_t N = g.stride, S = g.n_states, stop = origin + T, b, t, n, e = 0, begin, end, m
     cdef int64_t n_blocks = (T + block - 1) // block
     cdef int tiny = 0
     cdef double mass = 0.0, top = 1.0
     cdef double *alpha
     cdef double *swap
-    cdef Blocks ahead = blocks_of(&g.ahead, 0), back = blocks_of(&g.back, 0)
+    cdef const double *table
+    cdef Backward pass_
+    pass_.back_weights, pass_.n_nodes, pass_.n_states = p.back_weights, g.n_nodes, S
+    pass_.node_states = NULL if g.plain else g.node_states
+    pass_.floor, pass_.v, pass_.counts = TINY, w.v, counts
     memset(w.beta, 0, N * sizeof(double))
     alpha = w.alpha + ((T - 1) % block) * N
     for m in range(g.n_nodes):
@@ -291,35 +286,57 @@ cdef int backward(const Graph *g, const Steps *do, const Model *p, Emit *emit, i
         end = min(T, begin + block)
         if b < n_blocks - 1:
             refill(g, do, p, emit, origin, stop, begin, end, w.kept + (b - 1) * N, w)
-        for t in range(end - 1, begin - 1, -1):
+        t = end - 1
+        while t >= begin:
             if mass < TINY or top < TINY:
                 return REDO
-            do.multiply(N, w.alpha + (t - begin) * N, w.beta, 1.0 / mass, w.product)
-            put_gamma(g, w.product, gamma + (origin + t) * S)
+            alpha = w.alpha + (t - begin) * N
             if t == 0:
+                do.put_gamma(&pass_, alpha, w.beta, 1.0 / mass, gamma + origin * S)
                 break
             if top < 1e-30 or top > 1e30:
-                rescale(N, top, w.beta)
-            alpha = w.kept + (b - 1) * N if t == begin else w.alpha + (t - 1 - begin) * N
-            if g.n_epochs > 1:
-                e = epoch_of(g, t, e)
-                ahead = blocks_of(&g.ahead, e)
-                back = blocks_of(&g.back, e)
+                mass = ldexp(mass, -<int> rescale(N, top, w.beta))
+            e = epoch_of(g, t, e)
+            pass_.ahead, pass_.back = blocks_of(&g.ahead, e), blocks_of(&g.back, e)
+            n = back_length(g, p, emit, origin, t, begin, e)
+            if n > 0:
+                table = emit.table if emit.by_node else emit_row(g, emit, origin + t, stop)
+                t -= do.back_run(&pass_, n, alpha, table,
+                                 p.rows + origin + t if emit.by_node else NULL,
+                                 gamma + (origin + t) * S, &w.beta, &w.product, &mass, &top,
+                                 &tiny)
+                if tiny:
+                    return REDO
+                continue
+            # The first row of a block, whose predecessor lies elsewhere, or a lossy one.
+            do.put_gamma(&pass_, alpha, w.beta, 1.0 / mass, gamma + (origin + t) * S)
+            alpha = w.kept + (b - 1) * N if t == begin else alpha - N
             do.multiply(N, emit_row(g, emit, origin + t, stop), w.beta, 1.0, w.v)
-            do.back_step(&back, p.back_weights, w.v, alpha, TINY, w.product, &mass, &top, &tiny)
-            if tiny:
+            do.back_step(&pass_.back, p.back_weights, w.v, alpha, TINY, w.product, &mass, &top,
+                         &tiny)
+            if tiny or mass < TINY:
                 return REDO
             if p.row_lossy[frame(p.rows, origin + t)] and lost_behind(g, p, e, w.beta, w.product):
                 return REDO
             if counts != NULL:
-                if mass < TINY:
-                    return REDO
                 do.multiply(N, emit_row(g, emit, origin + t, stop), w.beta, 1.0 / mass, w.v)
-                do.count_step(&ahead, alpha, w.v, counts)
+                do.count_step(&pass_.ahead, alpha, w.v, counts)
             swap = w.beta
             w.beta = w.product
             w.product = swap
+            t -= 1
     return FINE
+
+
+cdef inline int64_t back_length(const Graph *g, const Model *p, const Emit *emit, int64_t origin,
+                                int64_t t, int64_t begin, int64_t e) noexcept nogil:
+    """Steps from t down, after `begin`, that share an epoch and a chunk and are not lossy."""
+    cdef int64_t first = max(max(begin + 1, g.epochs[e]), t - 4 * CHUNK), n = 0
+    if not emit.by_node:
+        first = max(first, (origin + t) // CHUNK * CHUNK - origin)
+    while t - n >= first and not p.row_lossy[frame(p.rows, origin + t - n)]:
+        n += 1
+    return n
 
 
 def forward_backward(Layout layout,                     # IN
@@ -370,7 +387,7 @@ def forward_backward(Layout layout,                     # IN
     try:
         if w.possible == NULL:
             raise MemoryError
-        w.alpha = new_rows(block, g.stride)
+        w.alpha = new_table(block, g.stride)
         w.kept = new_rows(longest // block + 1 if w.keep else 1, g.stride)
         w.beta = new_rows(1, g.stride)
         w.v = new_rows(1, g.stride)

@@ -9,6 +9,17 @@ cdef extern from "blocks.h" nogil:
         const int32_t *shifted
         const int32_t *source
 
+    ctypedef struct Backward:
+        Blocks ahead
+        Blocks back
+        const double *back_weights
+        int64_t n_nodes
+        int64_t n_states
+        const int32_t *node_states
+        double floor
+        double *v
+        double *counts
+
     ctypedef struct Steps:
         const char *name
         int64_t small
@@ -27,6 +38,11 @@ cdef extern from "blocks.h" nogil:
                            double *, int *) noexcept nogil
         int64_t (*best_source)(int64_t, const int32_t *, const double *,
                                const double *) noexcept nogil
+        int64_t (*back_run)(const Backward *, int64_t, const double *, const double *,
+                            const int32_t *, double *, double **, double **, double *, double *,
+                            int *) noexcept nogil
+        void (*put_gamma)(const Backward *, const double *, const double *, double,
+                          double *) noexcept nogil
         void (*multiply)(int64_t, const double *, const double *, double,
                          double *) noexcept nogil
         void (*normal_rows)(int64_t, int64_t, int64_t, const double *, const double *,
@@ -40,6 +56,7 @@ cdef struct Graph:
     int64_t n_states
     int64_t n_epochs
     int64_t stride               # n_nodes rounded up to whole blocks
+    bint plain                   # node m is state m
     const int32_t *node_states
     const int32_t *start_nodes
     const uint8_t *accept
@@ -139,4 +156,5 @@ cdef inline int64_t block_length(int64_t longest, int64_t stride, int64_t budget
 
 
 cdef double *new_rows(int64_t n_rows, int64_t stride) except NULL
+cdef double *new_table(int64_t n_rows, int64_t stride) except NULL
 cdef void free_rows(double *rows) noexcept

@@ -1,6 +1,7 @@
 """The arrays of an augmented graph, held once so that a kernel call does not unpack them."""
 from libc.stdint cimport int32_t, int64_t, uint8_t
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memset
 
 import os
 
@@ -34,6 +35,16 @@ cdef double *new_rows(int64_t n_rows, int64_t stride) except NULL:
     return rows + 8
 
 
+cdef double *new_table(int64_t n_rows, int64_t stride) except NULL:
+    """Rows as above, of which only what lies beyond the ends is zeroed."""
+    cdef double *rows = <double *> malloc((n_rows * stride + 16) * sizeof(double))
+    if rows == NULL:
+        raise MemoryError
+    memset(rows, 0, 8 * sizeof(double))
+    memset(rows + 8 + n_rows * stride, 0, 8 * sizeof(double))
+    return rows + 8
+
+
 cdef void free_rows(double *rows) noexcept:
     if rows != NULL:
         free(rows - 8)
@@ -59,6 +70,7 @@ cdef class Layout:
         self.graph.n_states = len(start_nodes)
         self.graph.n_epochs = len(epochs)
         self.graph.stride = 8 * ahead.n_blocks
+        self.graph.plain = np.array_equal(node_states, np.arange(len(start_nodes)))
         self.graph.node_states = &states_view[0]
         self.graph.start_nodes = &starts_view[0]
         self.graph.accept = &accept_view[0]

@@ -14,7 +14,7 @@ from libc.string cimport memcpy
 
 from .layout cimport (
     CHUNK, Blocks, Emit, Graph, Layout, Steps, block_length, blocks_of, emit_row, epoch_of,
-    free_rows, longest_sequence, new_rows, run_length, steps,
+    free_rows, longest_sequence, new_rows, new_table, run_length, steps,
 )
 
 
@@ -176,7 +176,7 @@ def viterbi(Layout layout,                     # IN
             choices = <uint8_t *> malloc(longest * g.stride)
             if choices == NULL:
                 raise MemoryError
-        values = new_rows(2 if small else block, g.stride)
+        values = new_table(2 if small else block, g.stride)
         kept = new_rows(1 if small else longest // block + 1, g.stride)
         emit.buffer = new_rows(1 if by_node else CHUNK, g.stride)
         with nogil:
