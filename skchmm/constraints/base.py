@@ -1,10 +1,10 @@
 """What all constraints share: parameters, validation, equality, printing, `&`, `|`, `~`."""
 
+import html
 import inspect
 import numbers
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from ..controller import Controller
 from ..exceptions import ControllerTooLargeError
@@ -14,7 +14,7 @@ from .tables import accepts_nothing
 registry = {}  # every concrete constraint by the name that `from_spec` knows it by
 
 
-class Constraint(BaseEstimator):
+class Constraint:
     """A rule on whole label paths: a value, named by labels, that knows nothing of probabilities.
 
     Constraints compare equal when they mean the same parameters (``'A'`` and ``{'A'}`` alike),
@@ -64,6 +64,36 @@ class Constraint(BaseEstimator):
         """The labels that the constraint names, each once, in order."""
         values = [getattr(self, name) for name in self._label_parameters]
         return unique([x for value in values if value is not None for x in as_labels(value)])
+
+    # Parameters, as scikit-learn's `clone` and searches take them. Not by its base class, for which
+    # scikit-learn has a way of printing of its own inside the repr of an estimator.
+
+    def get_params(self, deep=True):
+        """Parameters by name; with `deep`, those of a constraint among them too."""
+        params = {}
+        for parameter in self._signature():
+            value = params[parameter.name] = getattr(self, parameter.name)
+            if deep and isinstance(value, Constraint):
+                nested = value.get_params().items()
+                params.update((f"{parameter.name}__{name}", each) for name, each in nested)
+        return params
+
+    def set_params(self, **params):
+        """Set parameters by the names of `get_params`, in place."""
+        known, nested = self.get_params(), {}
+        for key, value in params.items():
+            name, _, rest = key.partition("__")
+            if name not in known:
+                own = [known_name for known_name in known if "__" not in known_name]
+                raise ValueError(f"Invalid parameter {name!r} for {self}; it has {own}.")
+            if rest:
+                nested.setdefault(name, {})[rest] = value
+            else:
+                setattr(self, name, value)
+                known[name] = value
+        for name, values in nested.items():
+            known[name].set_params(**values)
+        return self
 
     # Validation, for `_build`.
 
@@ -144,6 +174,9 @@ class Constraint(BaseEstimator):
             elif value != parameter.default:
                 parts.append(f"{parameter.name}={value!r}")
         return f"{type(self).__name__}({', '.join(parts)})"
+
+    def _repr_html_(self):
+        return f"<code>{html.escape(repr(self))}</code>"
 
     def to_spec(self):
         """The constraint as a plain dictionary that JSON and YAML can hold.

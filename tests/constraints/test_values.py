@@ -1,6 +1,7 @@
 """Constraints are values: compared, printed, copied, changed, written down."""
 
 import copy
+import html
 import json
 import pickle
 
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from sklearn.base import clone
 
-from skchmm import Controller
+from skchmm import ConstrainedHMM, Controller
 from skchmm import constraints as C
 from skchmm.constraints.compile import satisfies
 from tests.oracles.strategies import LABELS, compositions
@@ -119,7 +120,15 @@ def test_repr(constraint, text):
     ids=repr,
 )
 def test_html(constraint):
-    assert type(constraint).__name__ in constraint._repr_html_()
+    assert html.unescape(constraint._repr_html_()) == f"<code>{constraint}</code>"
+
+
+def test_printed_the_same_inside_an_estimator():
+    """Also where scikit-learn breaks lines, or would have to."""
+    for n in range(1, 8):
+        constraints = [C.Precedence("a", "b"), C.AtMostVisits("b", 2)] * n
+        text = " ".join(repr(ConstrainedHMM(constraints=constraints)).split())
+        assert text == f"ConstrainedHMM(constraints={constraints})"
 
 
 @pytest.mark.parametrize(
