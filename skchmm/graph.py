@@ -101,25 +101,26 @@ class AugmentedGraph:
         number[pairs] = np.arange(len(pairs))
         self._first = np.full(S, -1, dtype=np.int64)
         self._first[found] = np.arange(len(pairs))
-        tables = []
+        n_pairs, tables = len(pairs), []
         for e in range(E):
-            rows, done = [], 0
-            while done < len(pairs):
-                if len(pairs) > limit:
+            rows, layers, here = [], [pairs], pairs
+            while len(here):
+                if n_pairs > limit:
                     raise ControllerTooLargeError(
                         f"The augmented graph has more than max_nodes={max_nodes} nodes "
                         f"({S} states x {n} automaton states before pruning)."
                     )
-                here = pairs[done:]
                 there = controller.tables[e, here // S].astype(np.int64)
                 allowed = (there >= 0) & self.support[here % S]
                 there = np.where(allowed, there * S + np.arange(S), -1)
                 fresh = np.unique(there[allowed])
                 fresh = fresh[number[fresh] < 0]
-                number[fresh] = len(pairs) + np.arange(len(fresh))
-                done = len(pairs)
-                pairs = np.concatenate([pairs, fresh])
+                number[fresh] = n_pairs + np.arange(len(fresh))
+                n_pairs += len(fresh)
                 rows.append(np.where(allowed, number[there], -1))
+                layers.append(fresh)
+                here = fresh
+            pairs = np.concatenate(layers)
             tables.append(np.concatenate(rows) if rows else np.empty((0, S), dtype=np.int64))
         full = np.full((E, len(pairs), S), -1, dtype=np.int32)
         for e in range(E):
