@@ -12,8 +12,8 @@ from ._kernels.gapped import feasible_steps, forward_backward
 from .inference import _spread as spread
 from .inference import longest
 
-# What is left out of a sum, and the smallest alpha . beta for which that is negligible.
-LEVELS = ((1e-30, 1e-14), (1e-100, 1e-84), (1e-280, 1e-262))
+# How little is left out of a sum, until lower and upper bounds agree.
+LEVELS = (1e-30, 1e-100, 1e-280)
 
 
 class Smoothed(NamedTuple):
@@ -68,15 +68,15 @@ class GappedChain(DecodingMixin):
         posteriors = np.empty((frames.n_steps, self.graph.n_states)) if marginals else None
         totals = self._no_counts() if counts else None
         todo = np.arange(n_sequences if self.graph.n_nodes else 0)
-        for level, (floor, check) in enumerate(LEVELS if len(todo) else ()):
+        for level, floor in enumerate(LEVELS if len(todo) else ()):
             plan = self.plan(numbered, floor, counts)
 
-            def run(begin, end, plan=plan, check=check, chosen=todo):
+            def run(begin, end, plan=plan, chosen=todo):
                 mine = np.ascontiguousarray(chosen[begin:end])
                 room = plan.room() if counts else (None, None, None)
                 forward_backward(
                     plan.steps, self.start, *scaled, index, offsets, numbered.index,
-                    seq_weights, mine, check, log_z, redo, posteriors, *room,
+                    seq_weights, mine, log_z, redo, posteriors, *room,
                 )  # fmt: skip
                 return room
 

@@ -126,6 +126,8 @@ class _PathPlan:
             indptr=np.concatenate([[0], np.cumsum([len(f) for f in factors])]),
             factors=[f for each in factors for f in each],
             rest=[rest for _, rest in splits],
+            order=rates.sinks_first[0],
+            component=rates.sinks_first[1],
             floor=floor,
         )
 

@@ -55,10 +55,10 @@ def filtered(chain, frames):
     scaled, chosen = scale_rows(frames.table), np.zeros(1, dtype=np.int64)
     alphas = np.empty((T, chain.graph.n_nodes))
     log_z, redo = np.empty(1), np.zeros(1, dtype=np.uint8)
-    for floor, check in LEVELS:
+    for floor in LEVELS:
         steps = chain.plan(numbered, floor, False).steps
         forward_backward(
-            steps, chain.start, *scaled, index, offsets, numbered.index, None, chosen, check,
+            steps, chain.start, *scaled, index, offsets, numbered.index, None, chosen,
             log_z, redo, None, None, None, None, alphas,
         )  # fmt: skip
         if not redo[0]:

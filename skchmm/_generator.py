@@ -6,10 +6,12 @@ live nodes is carried along as one more column, and rows are kept at sum 1 with 
 rounding would grow with the number of holding times that pass.
 """
 
+from functools import cached_property
 from threading import RLock
 
 import numpy as np
 from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 
 from ._kernels.gapped import n_terms
 
@@ -106,6 +108,34 @@ class Generator:
     def rate_of(self, source, target):
         targets, weights = self.moves_from(source)
         return float(weights[targets == target][0]) * self.rate
+
+    @cached_property
+    def sinks_first(self):
+        """Nodes so that those which lead nowhere come first, and the component of each.
+
+        Nodes of a component reach each other.
+        """
+        used = self.rates > 0
+        edges = sparse.csr_array(
+            (np.ones(used.sum()), (self.sources[used], self.targets[used])),
+            shape=(self.n_nodes, self.n_nodes),
+        )
+        n, component = connected_components(edges, directed=True, connection="strong")
+        between = component[self.sources[used]] * n + component[self.targets[used]]
+        between = np.unique(between[component[self.sources[used]] != component[self.targets[used]]])
+        before = [[] for _ in range(n)]
+        left = np.zeros(n, dtype=np.int64)
+        for a, b in zip((between // n).tolist(), (between % n).tolist()):
+            before[b].append(a)
+            left[a] += 1
+        ready, rank = np.flatnonzero(left == 0).tolist(), np.zeros(n, dtype=np.int64)
+        for place, b in enumerate(ready):  # grows as it goes
+            rank[b] = place
+            for a in before[b]:
+                left[a] -= 1
+                if left[a] == 0:
+                    ready.append(a)
+        return np.argsort(rank[component], kind="stable").astype(np.int32), component
 
     def jump_costs(self):
         """-log P(a node is left for another), sparse; positive, so that a route is a path."""

@@ -87,6 +87,9 @@ def most_likely_jumps(rates, first, last, gap):
     """
     if gap == 0:
         return [first], (0.0 if first == last else -np.inf), np.zeros(1), True
+    held = -rates.exit_rates[first] * gap
+    if first == last and held >= np.log(0.5):
+        return [first], float(held), np.array([gap]), True
     route = _shortest_route(rates, first, last)
     if route is None:
         return [first], -np.inf, np.array([gap]), True

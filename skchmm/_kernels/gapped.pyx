@@ -9,12 +9,15 @@ path      E(gap) = exp(Q gap) on the nodes of a graph, as some dense factors (fo
           v exp(Q s) = sum_k Poisson(k; q s) v P^k,   P = I + Q / q.      O(edges) a term.
 observed  E(gap)[n, m] = M(gap)[i, j] along the edges n -> m of a graph, i and j their states.
 
-All terms are positive, so nothing cancels. A sum is cut where what is left out is below `floor`
-of it. That may be all there is of a node that matters later. So a pass notes whether the last
-term was not negligible at some node, or has not reached it yet; if so, a sequence with
-alpha . beta < `check` anywhere is reported to be redone (alpha sums to 1, beta is at most 1).
+All terms are positive, so nothing cancels, and a sum that is cut gives a lower bound. Forward,
+that is what is computed. Backward, what is left out is made up for: at node n it is at most the
+tail of the Poisson weights times the largest beta that can be reached from n. So the two passes
+give a lower and an upper bound of the likelihood; where these differ, the sequence is reported to
+be redone with longer sums, or in log space. What lies between them bounds the error of the marginals
+and counts as well. Without a backward pass, the forward pass is believed if the last term was
+negligible at every node and reached them all.
 """
-from libc.math cimport INFINITY, exp, log
+from libc.math cimport INFINITY, exp, fabs, log
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
@@ -26,6 +29,8 @@ import numpy as np
 cdef int FINE = 0, REDO = 1
 cdef double DENORMAL = 1e-300
 cdef double TINY = 1e-270        # products of what is smaller may be lost
+cdef double LEAST = 1e-285       # bound of what a dense factor has lost
+cdef double CLOSE = 1e-9         # how far apart the logarithms of the bounds may be
 
 
 cdef struct Operator:
@@ -39,6 +44,10 @@ cdef struct Operator:
     const int32_t *factors
     const double *rest           # path: q s of what is left of each gap; observed: 1 if lossy
     const int64_t *terms         # path: how many terms that takes
+    const double *tails          # path: what the others come to at most
+    const int32_t *order         # path: nodes, those that lead nowhere first
+    const int32_t *component     # path: nodes with the same number reach each other
+    int64_t n_components
 
 
 cdef class Steps:
@@ -50,12 +59,13 @@ cdef class Steps:
 
     def __init__(self, Layout layout, base_edges=None, matrices=None, weights=None,
                  diagonal=None, log_scales=None, indptr=None, factors=None, rest=None,
-                 floor=1e-30):
+                 order=None, component=None, floor=1e-30):
         self.layout = layout
         self.op.observed = weights is None
-        terms = np.zeros(1, np.int64)
+        terms, tails = np.zeros(1, np.int64), np.zeros(1)
         if not self.op.observed:
             terms = np.array([n_terms(lam, floor) for lam in rest], dtype=np.int64)
+            tails = np.where(np.asarray(rest) > 0, floor * np.exp(-np.asarray(rest)), 0.0)
 
         def hold(array, dtype):
             array = np.ascontiguousarray(array, dtype=dtype).ravel()
@@ -71,10 +81,15 @@ cdef class Steps:
         cdef const int32_t[::1] f = hold(none if factors is None else factors, np.int32)
         cdef const double[::1] r = hold(none if rest is None else rest, np.float64)
         cdef const int64_t[::1] t = hold(terms, np.int64)
+        cdef const double[::1] u = hold(tails, np.float64)
+        cdef const int32_t[::1] o = hold(none if order is None else order, np.int32)
+        cdef const int32_t[::1] c = hold(none if component is None else component, np.int32)
         self.op.matrices, self.op.base_edges, self.op.weights = &m[0], &e[0], &w[0]
         self.op.diagonal, self.op.log_scales, self.op.indptr = &d[0], &l[0], &p[0]
         self.op.factors, self.op.rest, self.op.terms = &f[0], &r[0], &t[0]
-        self.held = (m, e, w, d, l, p, f, r, t)
+        self.op.tails, self.op.order, self.op.component = &u[0], &o[0], &c[0]
+        self.op.n_components = int(np.max(component, initial=-1)) + 1 if component is not None else 0
+        self.held = (m, e, w, d, l, p, f, r, t, u, o, c)
         self.most_factors = 0 if indptr is None else int(np.diff(indptr).max(initial=0))
         self.most_terms = int(terms.max(initial=0))
 
@@ -115,7 +130,9 @@ cdef struct Work:
     double *a                    # (terms + 1, N)
     double *b
     double *poisson              # (terms + 2)
+    double *reach                # one a component
     bint lossy                   # whether something was left out that may matter
+    double log_first             # of the first row of alpha
 
 
 cdef struct Counts:
@@ -124,12 +141,12 @@ cdef struct Counts:
     double *outer                # path: (factors, N, N); observed: (gaps, S, S)
 
 
-cdef inline double norm(double *v, int64_t n, bint largest, bint *lossy) noexcept nogil:
-    """Divide by the sum or the maximum, and return it."""
+cdef inline double norm(double *v, int64_t n, bint back, bint *lossy) noexcept nogil:
+    """Divide by the sum, or backward by the maximum, and return it; backward rounds up."""
     cdef double total = 0.0
     cdef int64_t m
     for m in range(n):
-        if largest:
+        if back:
             total = max(total, v[m])
         else:
             total += v[m]
@@ -137,9 +154,29 @@ cdef inline double norm(double *v, int64_t n, bint largest, bint *lossy) noexcep
         for m in range(n):
             v[m] /= total
             if 0.0 < v[m] < DENORMAL:
-                v[m] = 0.0
+                v[m] = DENORMAL if back else 0.0
                 lossy[0] = True
     return total
+
+
+cdef inline void lift(const Graph *g, const Operator *o, const double *v, double tail,
+                      double *out, double *reach) noexcept nogil:
+    """Add the tail times the largest v that each node can reach."""
+    cdef int64_t c, k, m, i
+    cdef double x
+    if tail <= 0.0:
+        return
+    memset(reach, 0, o.n_components * sizeof(double))
+    for m in range(g.n_nodes):
+        reach[o.component[m]] = max(reach[o.component[m]], v[m])
+    for i in range(g.n_nodes):
+        m = o.order[i]
+        x = reach[o.component[m]]
+        for k in range(g.indptr[m], g.indptr[m + 1]):
+            c = o.component[g.sources[k]]
+            reach[c] = max(reach[c], x)
+    for m in range(g.n_nodes):
+        out[m] += tail * reach[o.component[m]]
 
 
 cdef inline void note_small(const double *v, int64_t n, bint *lossy) noexcept nogil:
@@ -237,11 +274,11 @@ cdef double ahead_of(const Graph *g, const Operator *o, int64_t gap, int64_t e, 
     return total + log(u) if u > 0.0 else -INFINITY
 
 
-cdef void back_from(const Graph *g, const Operator *o, int64_t gap, int64_t e, const double *v,
+cdef double back_from(const Graph *g, const Operator *o, int64_t gap, int64_t e, const double *v,
                     double *out, Work *w) noexcept nogil:
-    """out proportional to E(gap) v, maximum 1. Keeps w.right."""
+    """out proportional to E(gap) v, maximum 1, from above; log factor. Keeps w.right."""
     cdef int64_t N = g.n_nodes, S = g.n_states, m, n, k, f, last
-    cdef double u
+    cdef double u, x, total = 0.0
     cdef const double *matrix
     cdef const int32_t *start
     cdef double *here
@@ -253,13 +290,18 @@ cdef void back_from(const Graph *g, const Operator *o, int64_t gap, int64_t e, c
             u = v[m]
             if u > 0.0:
                 for k in range(start[m], start[m + 1]):
-                    out[g.sources[k]] += matrix[o.base_edges[k]] * u
-        norm(out, N, True, &w.lossy)
-        return
+                    x = matrix[o.base_edges[k]]
+                    out[g.sources[k]] += (max(x, LEAST) if o.rest[gap] > 0.0 else x) * u
+        u = norm(out, N, True, &w.lossy)
+        return log(u) if u > 0.0 else -INFINITY
     last = o.indptr[gap + 1] - o.indptr[gap]
     here = w.right + last * N
     uniformised(g, o, gap, False, v, here, w.x, w.y, &w.lossy)
-    norm(here, N, True, &w.lossy)
+    lift(g, o, v, o.tails[gap], here, w.reach)
+    u = norm(here, N, True, &w.lossy)
+    if u == 0.0:
+        return -INFINITY
+    total += log(u)
     for f in range(o.indptr[gap + 1] - 1, o.indptr[gap] - 1, -1):
         matrix = o.matrices + o.factors[f] * N * N
         for n in range(N):
@@ -267,10 +309,14 @@ cdef void back_from(const Graph *g, const Operator *o, int64_t gap, int64_t e, c
             for m in range(N):
                 u += matrix[n * N + m] * here[m]
             here[n - N] = u
+        lift(g, o, here, LEAST, here - N, w.reach)
         here -= N
-        norm(here, N, True, &w.lossy)
-        note_small(here, N, &w.lossy)
+        u = norm(here, N, True, &w.lossy)
+        if u == 0.0:
+            return -INFINITY
+        total += log(u) + o.log_scales[o.factors[f]]
     memcpy(out, here, N * sizeof(double))
+    return total
 
 
 cdef void count_rest(const Graph *g, const Operator *o, int64_t gap, const double *a,
@@ -356,16 +402,17 @@ cdef void count(const Graph *g, const Operator *o, int64_t gap, int64_t e, const
     count_rest(g, o, gap, left, beta, weight, w, c)
 
 
-cdef inline int observe(const Graph *g, const Frames *f, int64_t step, bint largest, double *v,
+cdef inline int observe(const Graph *g, const Frames *f, int64_t step, bint back, double *v,
                         double *log_total, bint *lossy) noexcept nogil:
     cdef int64_t m
     cdef const double *b = f.table + frame(f.rows, step) * g.n_states
-    cdef double total
+    cdef double total, x
+    cdef bint rounded = f.row_lossy[frame(f.rows, step)]
     for m in range(g.n_nodes):
-        v[m] *= b[g.node_states[m]]
-    if f.row_lossy[frame(f.rows, step)]:
-        lossy[0] = True
-    total = norm(v, g.n_nodes, largest, lossy)
+        x = b[g.node_states[m]]
+        v[m] *= max(x, LEAST) if rounded and back else x
+    lossy[0] = lossy[0] or rounded
+    total = norm(v, g.n_nodes, back, lossy)
     if total <= 0.0:
         return REDO
     log_total[0] += log(total)
@@ -394,6 +441,8 @@ cdef int forward(const Graph *g, const Operator *o, const Frames *f, const int32
         if observe(g, f, origin + t, False, row, &total, &w.lossy):
             return REDO
         total += f.row_max[frame(f.rows, origin + t)]
+        if t == 0:
+            w.log_first = total
     c = 0.0
     for m in range(N):
         if g.accept[m]:
@@ -405,19 +454,19 @@ cdef int forward(const Graph *g, const Operator *o, const Frames *f, const int32
 
 
 cdef int backward(const Graph *g, const Operator *o, const Frames *f, const int32_t *gaps,
-                  int64_t origin, int64_t T, double check, double weight, Work *w, double *gamma,
-                  Counts *counts) noexcept nogil:
-    cdef int64_t N = g.n_nodes, S = g.n_states, t, m, e = 0
-    cdef double mass, smallest = 1.0, unused = 0.0
+                  int64_t origin, int64_t T, double log_z, double weight, Work *w,
+                  double *gamma, Counts *counts) noexcept nogil:
+    cdef int64_t N = g.n_nodes, S = g.n_states, t, m, e = 0, gap
+    cdef double mass, total = 0.0, c
     cdef double *alpha = w.alpha + (T - 1) * N
+    cdef double *before = w.y + N
     for m in range(N):
         w.beta[m] = g.accept[m]
     for t in range(T - 1, -1, -1):
         mass = 0.0
         for m in range(N):
             mass += alpha[m] * w.beta[m]
-        smallest = min(smallest, mass)
-        if mass < TINY or (w.lossy and smallest < check):
+        if mass < TINY:
             return REDO
         if gamma != NULL:
             memset(gamma + (origin + t) * S, 0, S * sizeof(double))
@@ -425,22 +474,26 @@ cdef int backward(const Graph *g, const Operator *o, const Frames *f, const int3
                 gamma[(origin + t) * S + g.node_states[m]] += alpha[m] * w.beta[m] / mass
         if t == 0:
             break
-        if observe(g, f, origin + t, True, w.beta, &unused, &w.lossy):
+        if observe(g, f, origin + t, True, w.beta, &total, &w.lossy):
             return REDO
+        total += f.row_max[frame(f.rows, origin + t)]
         alpha -= N
         e = epoch_of(g, t, e)
+        gap = gaps[origin + t]
+        if counts != NULL and not o.observed:
+            memcpy(w.left, alpha, N * sizeof(double))
+            if o.indptr[gap] < o.indptr[gap + 1]:
+                ahead_of(g, o, gap, e, alpha, w.b, w)
+        c = back_from(g, o, gap, e, w.beta, before, w)
+        if c == -INFINITY:
+            return REDO
+        total += c
         if counts != NULL:
-            if not o.observed and o.indptr[gaps[origin + t]] < o.indptr[gaps[origin + t] + 1]:
-                ahead_of(g, o, gaps[origin + t], e, alpha, w.b, w)
-            elif not o.observed:
-                memcpy(w.left, alpha, N * sizeof(double))
-            back_from(g, o, gaps[origin + t], e, w.beta, w.y + N, w)
-            count(g, o, gaps[origin + t], e, alpha, w.beta, weight, w, counts)
-            memcpy(w.beta, w.y + N, N * sizeof(double))
-        else:
-            back_from(g, o, gaps[origin + t], e, w.beta, w.y + N, w)
-            memcpy(w.beta, w.y + N, N * sizeof(double))
-    return FINE
+            count(g, o, gap, e, alpha, w.beta, weight, w, counts)
+        memcpy(w.beta, before, N * sizeof(double))
+    # the upper bound must be the lower one, up to rounding
+    c = w.log_first + log(mass) + total - log_z
+    return REDO if c > CLOSE + 1e-14 * (T + fabs(log_z)) else FINE
 
 
 def forward_backward(Steps steps,                     # IN
@@ -453,7 +506,6 @@ def forward_backward(Steps steps,                     # IN
                      const int32_t[::1] gaps,         # IN, the number of the gap before each step
                      const double[::1] seq_weights,   # IN or None, for the counts
                      const int64_t[::1] chosen,       # IN, the sequences
-                     double check,                    # IN
                      double[::1] log_z,               # OUT
                      uint8_t[::1] redo,               # OUT, 1: not right, or infeasible
                      double[:, ::1] gamma=None,       # OUT or None
@@ -487,7 +539,7 @@ def forward_backward(Steps steps,                     # IN
     for c in range(chosen.shape[0]):
         longest = max(longest, longest_sequence(offsets, chosen[c], chosen[c] + 1))
     w.alpha = <double *> malloc(longest * N * sizeof(double))
-    room = <double *> calloc((2 * L + 2 * K + 4) * N + K, sizeof(double))
+    room = <double *> calloc((2 * L + 2 * K + 5) * N + K, sizeof(double))
     try:
         if w.alpha == NULL or room == NULL:
             raise MemoryError
@@ -498,7 +550,8 @@ def forward_backward(Steps steps,                     # IN
         w.beta = w.b + K * N
         w.x = w.beta + N
         w.y = w.x + N                # two rows
-        w.poisson = w.y + 2 * N
+        w.reach = w.y + 2 * N
+        w.poisson = w.reach + N
         with nogil:
             for c in range(chosen.shape[0]):
                 s = chosen[c]
@@ -506,10 +559,10 @@ def forward_backward(Steps steps,                     # IN
                 status = forward(g, &steps.op, &f, gap_of, offsets[s], T, &w, &log_z[s])
                 weight = 1.0 if seq_weights is None else seq_weights[s]
                 if status == FINE and (w.lossy or gamma is not None or counting):
-                    status = backward(g, &steps.op, &f, gap_of, offsets[s], T, check, weight, &w,
-                                      NULL if gamma is None else &gamma[0, 0], NULL)
+                    status = backward(g, &steps.op, &f, gap_of, offsets[s], T, log_z[s], weight,
+                                      &w, NULL if gamma is None else &gamma[0, 0], NULL)
                 if status == FINE and counting:  # again, now that it is known to be right
-                    backward(g, &steps.op, &f, gap_of, offsets[s], T, check, weight, &w, NULL,
+                    backward(g, &steps.op, &f, gap_of, offsets[s], T, log_z[s], weight, &w, NULL,
                              &counts)
                 redo[s] = status == REDO
                 if alphas is not None:
