@@ -1,5 +1,6 @@
 """Learning of a ConstrainedHMM: labelled, unlabelled and partly labelled sequences."""
 
+import numbers
 from copy import deepcopy
 
 import numpy as np
@@ -8,6 +9,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from . import emissions
+from ._base import encode_labels
 from ._estimation import count_labels, normalise, read_fixed, run_em, warn_not_converged
 from ._progress import CallbackSupportMixin, Progress, with_callbacks
 from .constraints.compile import compile, flatten
@@ -62,7 +64,7 @@ class LearningMixin(CallbackSupportMixin):
             self.classes_ = self._choose_classes(labels, emission)
         S = len(self.classes_)
         encoded = emission.encode(sequences.X, sequences.offsets, reset=self.init != "fitted")
-        codes = None if y is None else self._encode_labels(y, sequences)
+        codes = None if y is None else encode_labels(labels, self.classes_)
         self.constraints_ = self._resolve_constraints(y, lengths, groups)
         self.controller_ = compile(
             self.constraints_, self.classes_.tolist(), max_nodes=self.max_nodes
@@ -91,6 +93,9 @@ class LearningMixin(CallbackSupportMixin):
             raise ValueError(
                 f"init must be 'auto', 'kmeans', 'random' or 'fitted', got {self.init!r}."
             )
+        for name in ("smoothing", "tol"):
+            if not isinstance(getattr(self, name), numbers.Real):
+                raise ValueError(f"{name} must be a number, got {getattr(self, name)!r}.")
         if not self.smoothing >= 0:
             raise ValueError(f"smoothing must not be negative, got {self.smoothing!r}.")
         if not (isinstance(self.n_iter, (int, np.integer)) and self.n_iter >= 0):

@@ -14,7 +14,7 @@ from .constraints.compile import compile, flatten
 from .emissions import Frames
 from .exceptions import InfeasibleSequenceError, InfeasibleSequenceWarning
 from .graph import AugmentedGraph
-from .inference import Chain, best_feasible_path
+from .inference import Chain, best_feasible_path, check_frames
 
 
 class ConstrainedHMM(LearningMixin, AnswersMixin, SequenceEstimator):
@@ -174,7 +174,7 @@ class ConstrainedHMM(LearningMixin, AnswersMixin, SequenceEstimator):
 
     def _frames(self, sequences):
         encoded = self.emission_.encode(sequences.X, sequences.offsets, reset=False)
-        return self.emission_.log_likelihood(encoded)
+        return check_frames(self.emission_.log_likelihood(encoded), len(self.classes_))
 
     # ------------------------------------------------------------- inference
     def predict(self, X, *, lengths=None, groups=None):

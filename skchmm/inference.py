@@ -131,6 +131,15 @@ def best_feasible_path(graph, frames, offsets, *, n_jobs=None):
     return _decode(graph, weights, entries, np.zeros(graph.n_states), frames, offsets, n_jobs)
 
 
+def check_frames(frames, n_states):
+    """Frames have one column a state; the kernels rely on it."""
+    if frames.n_states != n_states:
+        raise ValueError(
+            f"The emission has {frames.n_states} states, but the chain has {n_states}."
+        )
+    return frames
+
+
 def longest(offsets):
     return int(np.max(offsets[1:] - offsets[:-1]))
 
@@ -156,6 +165,7 @@ def _by_node(graph, table, frames):
 
     Returns the table, and whether its columns are nodes.
     """
+    check_frames(frames, graph.n_states)
     if frames.index is None or 4 * len(table) > frames.n_steps:
         return table, False
     wide = np.zeros((len(table), WIDTH * graph.ahead.n_blocks))

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import DataConversionWarning, NotFittedError
 
 from skchmm import (
     ConstrainedHMM,
@@ -27,7 +27,7 @@ from skchmm.constraints import (
     StartsIn,
     Transitions,
 )
-from skchmm.emissions import Categorical
+from skchmm.emissions import Categorical, Gaussian
 from skchmm.mining import ConstraintMiner
 
 HALF = np.full(2, 0.5), np.full((2, 2), 0.5)
@@ -61,7 +61,7 @@ class TestForms:
                 model.predict_proba(flat, **args), np.concatenate(listed.predict_proba(X))
             )
             np.testing.assert_allclose(model.log_likelihood(flat, **args), listed.log_likelihood(X))
-            log_prob, path = model.decode(flat, **args)
+            log_prob, _ = model.decode(flat, **args)
             np.testing.assert_allclose(log_prob, listed.decode(X)[0])
             assert model.score(flat, labels, **args) == listed.score(X, y)
 
@@ -166,6 +166,8 @@ class TestErrors:
             ({"on_infeasible": "ignore"}, "on_infeasible"),
             ({"init": "zeros"}, "init"),
             ({"smoothing": -1}, "smoothing"),
+            ({"smoothing": "some"}, "smoothing"),
+            ({"tol": None}, "tol"),
             ({"n_iter": 1.5}, "n_iter"),
             ({"n_init": 0}, "n_init"),
             ({"n_states": 7}, "n_states=7"),
@@ -178,6 +180,12 @@ class TestErrors:
         X, y = toy()
         with pytest.raises(ValueError, match=message):
             ConstrainedHMM(**params).fit(X, y)
+
+    def test_labels_in_a_column_are_warned_about_once(self):
+        X, y = toy()
+        with pytest.warns(DataConversionWarning, match="column-vector") as caught:
+            ConstrainedHMM().fit(X[0], np.asarray(y[0])[:, None])
+        assert len(caught) == 1
 
     def test_how_many_states(self):
         with pytest.raises(ValueError, match="n_states or states"):
@@ -250,6 +258,17 @@ class TestErrors:
             ConstrainedHMM.from_parameters(*HALF, states=["a", "b", "c"])
         with pytest.raises(ValueError, match="from_parameters"):
             ConstrainedHMM.from_parameters(*HALF, emission="categorical")
+
+    @pytest.mark.parametrize("n_states", [1, 3])
+    def test_emission_of_another_number_of_states(self, n_states):
+        emission = Gaussian.from_parameters(np.zeros((n_states, 1)), np.ones((n_states, 1)))
+        model = ConstrainedHMM.from_parameters(*HALF, emission=emission)
+        X = np.zeros((4, 1))
+        for method in (model.predict, model.predict_proba, model.log_likelihood, model.explain):
+            with pytest.raises(ValueError, match=f"emission has {n_states} states.*chain has 2"):
+                method(X)
+        with pytest.raises(ValueError, match=f"emission has {n_states} states.*chain has 2"):
+            model.kbest(X, 2)
 
 
 class TestInfeasible:
