@@ -4,11 +4,12 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ._documentation import DocumentedMixin
 from .emissions import Precomputed
 from .sequences import read_labels, read_sequences, read_step_weights, read_weights
 
 
-class SequenceEstimator(BaseEstimator):
+class SequenceEstimator(DocumentedMixin, BaseEstimator):
     """Base class of the estimators that label sequences."""
 
     # Where one sequence ends and the next begins always concerns the estimator, so routing needs

@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from . import _candidates
+from ._documentation import DocumentedMixin
 from ._runs import read_runs
 from .constraints import ForbiddenEdges
 from .constraints.labels import check_states
@@ -27,7 +28,7 @@ FAMILIES = {
 }
 
 
-class ConstraintMiner(BaseEstimator):
+class ConstraintMiner(DocumentedMixin, BaseEstimator):
     """Find the constraints that labelled sequences obey.
 
     A candidate is kept if it holds in every instance it applies to (unit support) and there are

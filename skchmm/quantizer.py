@@ -6,12 +6,15 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ._documentation import DocumentedMixin
 from .sequences import holds_sequences, read_sequences
 
 BASE = 131  # of the polynomial hash
 
 
-class HashingQuantizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class HashingQuantizer(
+    DocumentedMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
     """Turn rows of features into one of a few symbols each, for decoders of discrete symbols.
 
     Each feature is cut into bins that hold equally many training rows; the bins b_1 ... b_D of a
