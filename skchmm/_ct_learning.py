@@ -44,6 +44,7 @@ class CTLearningMixin(LearningMixin):
         if weights:
             raise TypeError(f"fit() got an unexpected keyword argument {next(iter(weights))!r}")
         self._check_parameters()
+        self.__dict__.pop("_unmasked", None)
         sequences = self._read(timed(X, times), lengths, groups, reset=True)
         step_weights = read_step_weights(sample_weight, sequences)
         labels = None if y is None else read_labels(y, sequences)

@@ -28,9 +28,10 @@ class CTSamplingMixin:
 
         Parameters
         ----------
-        length : int, optional
+        length : int or sequence of int, optional
             Number of observations, one unit of time apart, where `times` does not say it.
         n_sequences : int, default=1
+            How many; with several lengths or several sequences of times, one for each.
         times : sequence of times, or a list of such sequences, optional
             The observation times; a list has one sequence of times for each sequence.
         random_state : int, RandomState or None
@@ -84,9 +85,11 @@ class CTSamplingMixin:
         if (length is None) == (times is None):
             raise ValueError("Give either length, a number of observations, or times.")
         if times is None:
-            if not isinstance(length, numbers.Integral) or length < 1:
+            sizes = np.asarray(length)
+            if sizes.ndim > 1 or sizes.dtype.kind not in "iu" or (sizes < 1).any():
                 raise ValueError(f"length must be a number of observations, got {length!r}.")
-            times = np.arange(length, dtype=np.float64)
+            times = [np.arange(n, dtype=np.float64) for n in np.atleast_1d(sizes)]
+            times = times if sizes.ndim else times[0]
         many = isinstance(times, (list, tuple)) and len(times) and np.ndim(times[0]) > 0
         if many and n_sequences not in (1, len(times)):
             raise ValueError(f"times has {len(times)} sequences, but n_sequences is {n_sequences}.")

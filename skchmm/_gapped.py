@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ._gapped_decoding import DecodingMixin
-from ._gapped_log import LogExponential, smooth_log
+from ._gapped_log import smooth_log
 from ._gaps import Gaps, index_of
 from ._kernels.forward_backward import scale_rows
 from ._kernels.gapped import feasible_steps, forward_backward
@@ -92,7 +92,7 @@ class GappedChain(DecodingMixin):
         for s in todo:
             weight = 1.0 if seq_weights is None else seq_weights[s]
             part = slice(offsets[s], offsets[s + 1])
-            log_z[s] = self._in_logs(frames, part, frames.gaps[part], weight, posteriors, totals)
+            log_z[s] = self._in_logs(frames, part, weight, posteriors, totals)
         if marginals:
             for s in np.flatnonzero(np.isneginf(log_z)):
                 posteriors[offsets[s] : offsets[s + 1]] = np.nan
@@ -136,51 +136,22 @@ class GappedChain(DecodingMixin):
         """Log-likelihoods (T, N) of steps under the states of nodes."""
         return frames.dense()[:, self.graph.node_states]
 
-    def _in_logs(self, frames, part, gaps, weight, posteriors, totals):
+    def _in_logs(self, frames, part, weight, posteriors, totals):
         """One sequence in log space: fills its posteriors, adds its counts, returns log Z."""
-        exponentials = self._log_exponentials(gaps[1:])
-        log_z, gamma, between = smooth_log(
-            self.log_first(),
-            lambda t: self.log_nodes(exponentials[gaps[t]].matrix, t),
-            self.log_frames(frames.part(part.start, part.stop)),
-            self.graph.accept,
-        )
+        frames = frames.part(part.start, part.stop)
+        steps = self.in_logs(frames.gaps)
+        counting = totals is not None and weight > 0
+        log_z, gamma = smooth_log(
+            self.log_first(), steps.ahead, steps.back, self.log_frames(frames), self.graph.accept,
+            (lambda *gap: steps.between(*gap, weight)) if counting else None,
+        )  # fmt: skip
         if log_z > -np.inf and posteriors is not None:
             posteriors[part] = 0.0
-            rows = posteriors[part]
             for m, state in enumerate(self.graph.node_states):
-                rows[:, state] += np.exp(gamma[:, m])
-        if log_z > -np.inf and totals is not None:
-            outer = {}
-            for t in range(1, len(gaps)):
-                new = self._log_outer(between[t], t)
-                old = outer.get(gaps[t])
-                outer[gaps[t]] = new if old is None else np.logaddexp(old, new)
-            for gap, log_outer in outer.items():
-                if gap > 0:
-                    self._add_counts(
-                        weight * np.exp(exponentials[gap].integral(log_outer) + self._log_rates()),
-                        totals,
-                    )
+                posteriors[part, state] += np.exp(gamma[:, m])
+        if log_z > -np.inf and counting:
+            steps.finish(totals)
         return log_z
-
-    def _log_exponentials(self, gaps):
-        return {gap: LogExponential(self.rates, gap) for gap in np.unique(gaps)}
-
-    def _log_rates(self):
-        """log of what turns an integral into expected jumps (off) and times (on the diagonal)."""
-        rates = np.zeros((self.rates.n_nodes,) * 2)
-        rates[self.rates.sources, self.rates.targets] = self.rates.rates
-        np.fill_diagonal(rates, 1.0)
-        with np.errstate(divide="ignore"):
-            return np.log(rates)
-
-    def _add_counts(self, matrix, totals):
-        """Add expected jumps (off the diagonal) and times (on it) between nodes."""
-        states = self._states
-        np.add.at(totals[1], states, np.diag(matrix))
-        matrix = matrix - np.diag(np.diag(matrix))
-        np.add.at(totals[0], (states[:, None], states), matrix)
 
 
 def _offsets_of(offsets, chosen):

@@ -4,8 +4,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from ._gapped import GappedChain
-from ._gapped_log import smooth_log
-from ._gaps import Gaps
+from ._gapped_log import LogExponential, smooth_log, sum_rows
 from ._generator import Generator
 from ._kernels.gapped import Steps
 
@@ -16,7 +15,6 @@ class ObservedChain(GappedChain):
     def __init__(self, graph, startprob, generator):
         super().__init__(graph, startprob, generator)
         self.rates = Generator.of_states(self.generator)
-        self._states = np.arange(graph.n_states)
         self.base_edges = graph.base_edges
 
     def plan(self, numbered, floor, counts):
@@ -35,14 +33,15 @@ class ObservedChain(GappedChain):
 
         Given the states at both ends of a gap the chain is free within it.
         """
-        numbered = Gaps(frames.gaps, np.array([0, len(times)]))
-        log_matrices = self._logs(numbered.lengths)
-        _, gamma, between = smooth_log(
-            self.log_first(),
-            lambda t: self.log_nodes(log_matrices[numbered.index[t]], t),
-            self.log_frames(frames),
-            self.graph.accept,
-        )
+        steps, pairs = self.in_logs(frames.gaps), {}
+
+        def between(t, left, right, log_mass):
+            pairs[t] = self.log_pairs(left, right, t) - log_mass
+
+        _, gamma = smooth_log(
+            self.log_first(), steps.ahead, steps.back, self.log_frames(frames), self.graph.accept,
+            between,
+        )  # fmt: skip
         before = np.searchsorted(times, grid, side="right") - 1
         inside = (times[before] < grid) & (before < len(times) - 1)
         out = np.zeros((len(grid), self.graph.n_states))
@@ -52,7 +51,7 @@ class ObservedChain(GappedChain):
         right = self._logs(times[before[inside] + 1] - grid[inside])
         for k, row in enumerate(np.flatnonzero(inside)):
             t = before[row] + 1
-            terms = self._log_outer(between[t], t)[:, None, :] + left[k][:, :, None] + right[k]
+            terms = pairs[t][:, None, :] + left[k][:, :, None] + right[k]
             out[row] = np.exp(logsumexp(terms, axis=(0, 2)))
             out[row] /= out[row].sum()
         return out
@@ -82,18 +81,48 @@ class ObservedChain(GappedChain):
         out[sources, targets] = matrix.ravel()[base]
         return out
 
-    def _log_outer(self, between, t):
+    def in_logs(self, gaps):
+        return _LogSteps(self, gaps)
+
+    def log_pairs(self, left, right, t):
+        """log of what comes before a gap times what comes after it, by their states (S, S)."""
         sources, targets, base = self._edges(t)
         S = self.graph.n_states
-        out = np.full(S * S, -np.inf)
+        terms, out = left[sources] + right[targets], np.full(S * S, -np.inf)
         for edge in np.unique(base):
-            which = base == edge
-            out[edge] = logsumexp(between[sources[which], targets[which]])
+            out[edge] = logsumexp(terms[base == edge])
         return out.reshape(S, S)
 
     def _possible(self, positive):
         S = self.graph.n_states
         return np.zeros((S, S)) if positive else np.where(np.eye(S, dtype=bool), 0.0, -np.inf)
+
+
+class _LogSteps:
+    """What happens between the observations of a sequence, in log space."""
+
+    def __init__(self, chain, gaps):
+        self.chain, self.gaps, self.pairs = chain, gaps, {}
+        self.exponentials = {gap: LogExponential(chain.rates, gap) for gap in np.unique(gaps[1:])}
+
+    def ahead(self, t, v):
+        matrix = self.exponentials[self.gaps[t]].matrix
+        return sum_rows(v[:, None] + self.chain.log_nodes(matrix, t))
+
+    def back(self, t, v):
+        matrix = self.exponentials[self.gaps[t]].matrix
+        return sum_rows((self.chain.log_nodes(matrix, t) + v).T)
+
+    def between(self, t, left, right, log_mass, weight):
+        new = self.chain.log_pairs(left, right, t) - log_mass + np.log(weight)
+        old = self.pairs.get(self.gaps[t])
+        self.pairs[self.gaps[t]] = new if old is None else np.logaddexp(old, new)
+
+    def finish(self, totals):
+        for gap, log_outer in self.pairs.items():
+            if gap > 0:
+                integral = np.exp(self.exponentials[gap].integral(log_outer))
+                _add_integral(self.chain.rates, integral, totals)
 
 
 class _ObservedPlan:
@@ -119,7 +148,9 @@ class _ObservedPlan:
         matrices = self.matrices[used]
         outer = np.divide(pairs[used], matrices, out=np.zeros_like(matrices), where=matrices > 0)
         integral = self.rates.integrals(self.gaps[used], outer * self.scales[used])
-        totals[1][:] += np.diag(integral)
-        totals[0][self.rates.sources, self.rates.targets] += (
-            integral[self.rates.sources, self.rates.targets] * self.rates.rates
-        )
+        _add_integral(self.rates, integral, totals)
+
+
+def _add_integral(rates, integral, totals):
+    totals[1][:] += np.diag(integral)
+    totals[0][rates.sources, rates.targets] += integral[rates.sources, rates.targets] * rates.rates

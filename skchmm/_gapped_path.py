@@ -4,6 +4,7 @@ import numpy as np
 
 from . import _gaps
 from ._gapped import GappedChain
+from ._gapped_log_vectors import LogVectors
 from ._generator import LIMIT, Generator
 from ._kernels.gapped import Steps
 from ._times import TimedFrames
@@ -25,7 +26,6 @@ class PathChain(GappedChain):
     def __init__(self, graph, startprob, generator):
         super().__init__(graph, startprob, generator)
         self.rates = Generator.of_graph(graph, self.generator)
-        self._states = graph.node_states
         self._decoder = None
 
     @property
@@ -48,8 +48,8 @@ class PathChain(GappedChain):
     def log_nodes(self, matrix, t):
         return matrix
 
-    def _log_outer(self, between, t):
-        return between
+    def in_logs(self, gaps):
+        return _LogSteps(self, gaps)
 
     def marginals_at(self, frames, times, grid):
         """P(state at the times of a grid | Y, Acc), (n, S); the times are those of the steps.
@@ -86,6 +86,28 @@ class PathChain(GappedChain):
             known = reach.sum()
             reach = (reach.astype(np.float32) @ reach) > 0
         return np.where(reach, 0.0, -np.inf)
+
+
+class _LogSteps:
+    """What happens between the observations of a sequence, in log space."""
+
+    def __init__(self, chain, gaps):
+        self.chain, self.gaps = chain, gaps
+        self.vectors = LogVectors(chain.rates)
+        self.edges, self.stays = np.zeros(len(chain.rates.rates)), np.zeros(chain.rates.n_nodes)
+
+    def ahead(self, t, v):
+        return self.vectors.ahead(v, self.gaps[t])
+
+    def back(self, t, v):
+        return self.vectors.back(v, self.gaps[t])
+
+    def between(self, t, left, right, log_mass, weight):
+        self.vectors.count(left, right, self.gaps[t], log_mass, weight, self.edges, self.stays)
+
+    def finish(self, totals):
+        self.vectors.finish(self.edges, self.stays)
+        _add_by_state(self.chain.graph, self.edges, self.stays, totals)
 
 
 class _PathPlan:
@@ -148,7 +170,12 @@ class _PathPlan:
             integral += rates.ladder.integral(rungs)
         edges += integral[rates.sources, rates.targets] * rates.rates
         stays += np.diag(integral)
-        S = self.graph.n_states
-        jumps = np.bincount(self.graph.base_edges, weights=edges, minlength=S * S)
-        totals[0][:] += jumps.reshape(S, S)
-        totals[1][:] += np.bincount(self.graph.node_states, weights=stays, minlength=S)
+        _add_by_state(self.graph, edges, stays, totals)
+
+
+def _add_by_state(graph, edges, stays, totals):
+    """Add jumps along edges and times at nodes to those between and in states."""
+    S = graph.n_states
+    jumps = np.bincount(graph.base_edges, weights=edges, minlength=S * S)
+    totals[0][:] += jumps.reshape(S, S)
+    totals[1][:] += np.bincount(graph.node_states, weights=stays, minlength=S)

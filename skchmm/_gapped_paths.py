@@ -66,11 +66,8 @@ def filtered(chain, frames):
                 return np.log(alphas)
     if chain.alive_steps(frames, offsets, 0) <= T:
         return None
-    matrices = chain.exact_log_matrices(numbered.lengths)[0]
     return filter_log(
-        chain.log_first(),
-        lambda t: chain.log_nodes(matrices[numbered.index[t]], t),
-        chain.log_frames(frames),
+        chain.log_first(), chain.in_logs(frames.gaps).ahead, chain.log_frames(frames)
     )[0]
 
 

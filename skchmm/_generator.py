@@ -66,6 +66,11 @@ class Generator:
         self._ladder = None
         self._known_powers = np.empty((0, n_nodes * n_nodes))
 
+    def __getstate__(self):
+        """Without what can be computed again."""
+        state = {name: value for name, value in self.__dict__.items() if name != "sinks_first"}
+        return state | {"_ladder": None, "_known_powers": self._known_powers[:0]}
+
     @classmethod
     def of_states(cls, generator):
         """The generator between states, nothing killed."""

@@ -189,7 +189,8 @@ class CTConstrainedHMM(CTLearningMixin, CTAnswersMixin, ConstrainedHMM):
         self.constraints_ = flatten(constraints)
         self._compile()
         if self._mask is not None:
-            self.generator_ = generator_of(np.where(self._mask, 0.0, self.generator_))
+            self._unmasked = self.__dict__.get("_unmasked", self.generator_)
+            self.generator_ = generator_of(np.where(self._mask, 0.0, self._unmasked))
         self.graph_ = self._chain().graph
         return self
 

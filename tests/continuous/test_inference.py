@@ -1,5 +1,7 @@
 """Likelihoods, marginals and best paths equal dense exponentials and enumeration."""
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -415,3 +417,33 @@ def test_other_questions():
         free.log_likelihood(log_b, times) - model.log_likelihood(log_b, times),
     )
     assert not hasattr(model, "stream")
+
+
+def test_kbest_lists_distinct_labels():
+    rng = np.random.default_rng(6)
+    generator = random_generator(rng, 3)
+    rules = [AtMostVisits("b", 1)]
+    gaps, log_b = np.array([0.0, 1.0, 0.4]), np.log(rng.random((3, 3)))
+    best = {}
+    for log_p, states in KilledChain(np.ones(3) / 3, generator, compile(rules, STATES)).all_paths(
+        gaps, log_b
+    ):
+        best[states] = max(best.get(states, -np.inf), log_p)
+    expected = sorted(best.items(), key=lambda item: -item[1])
+    model = model_of(np.ones(3) / 3, generator, rules)
+    found = model.kbest(log_b, 100, np.cumsum(gaps))
+    assert len(found) == len(expected)
+    for (log_prob, path), (states, log_p) in zip(found, expected):
+        close(log_prob, log_p)
+        assert path.tolist() == [STATES[i] for i in states]
+
+
+def test_fitted_models_can_be_stored():
+    model = model_of(
+        np.ones(3) / 3, random_generator(np.random.default_rng(0), 3), [NoReentry("a")]
+    )
+    log_b, times = np.log(np.random.default_rng(1).random((5, 3))), [0, 1, 50, 51, 200]
+    expected = model.predict_proba(log_b, times)
+    copy = pickle.loads(pickle.dumps(model))
+    close(copy.predict_proba(log_b, times), expected)
+    assert copy.predict(log_b, times).tolist() == model.predict(log_b, times).tolist()

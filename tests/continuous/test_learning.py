@@ -166,6 +166,11 @@ def test_the_mask():
         )
         again.fit(X, times=times)
     assert again.generator_[0, 2] == 0.0
+    truth = CTConstrainedHMM.from_parameters(
+        np.ones(3) / 3, free.generator_, states=STATES, constraints=rules[0], semantics="masked"
+    )
+    assert truth.generator_[0, 2] == 0.0
+    np.testing.assert_array_equal(truth.with_constraints(None).generator_, free.generator_)
 
 
 def test_masks_do_not_need_step_rules():

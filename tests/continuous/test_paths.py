@@ -152,6 +152,9 @@ def test_draws_of_jump_paths(rules):
         expected[labels] = expected.get(labels, 0.0) + np.exp(log_p)
     total = sum(expected.values())
     agrees(frequencies(y), {k: p / total for k, p in expected.items()}, N_DRAWS)
+    X, y = model.sample([2, 5], random_state=0)
+    assert [len(x) for x in X] == [len(labels) for labels in y] == [2, 5]
+    assert model.sample(3, random_state=0)[1].shape == (3,)
     # the number of jumps and the time spent agree with their expectations
     blank = np.tile([STATES[0]], 2)
     model.emission_ = Categorical.from_parameters(np.full((3, 1, 3), 1 / 3), symbols=STATES)
@@ -228,6 +231,8 @@ def test_sampling_errors():
         model.sample()
     with pytest.raises(ValueError, match="cannot be sampled"):
         model.sample(3)
+    with pytest.raises(ValueError, match="number of observations"):
+        model.sample(0)
     with pytest.raises(ValueError, match="duration"):
         model.sample_paths(-1)
     strict = model.with_constraints(Transitions(2))
