@@ -280,7 +280,7 @@ class CTConstrainedHMM(CTLearningMixin, CTAnswersMixin, ConstrainedHMM):
         """
         return super().log_feasibility(timed(X, times), lengths=lengths, groups=groups)
 
-    def score(self, X, y=None, *, times=None, lengths=None, groups=None):
+    def score(self, X, y=None, *, times=None, lengths=None, groups=None, sample_weight=None):
         """Accuracy of `predict` on labelled steps; without y, log P(Y, Acc) of all sequences.
 
         Parameters
@@ -288,12 +288,16 @@ class CTConstrainedHMM(CTLearningMixin, CTAnswersMixin, ConstrainedHMM):
         X, times, lengths, groups : the sequences
         y : labels, optional
             Steps whose label is missing do not count.
+        sample_weight : sequence of float, optional
+            As in `fit`.
 
         Returns
         -------
         float
         """
-        return super().score(timed(X, times), y, lengths=lengths, groups=groups)
+        return super().score(
+            timed(X, times), y, lengths=lengths, groups=groups, sample_weight=sample_weight
+        )
 
     def _predict_index(self, sequences):
         """State indices of `predict`, flat."""

@@ -257,7 +257,7 @@ class PerceptronCRF(ConstrainedHMM):
             )
         return self._chains[constrained]
 
-    def score(self, X, y, *, lengths=None, groups=None):
+    def score(self, X, y, *, lengths=None, groups=None, sample_weight=None):
         """Accuracy of `predict` on labelled steps.
 
         Parameters
@@ -265,6 +265,8 @@ class PerceptronCRF(ConstrainedHMM):
         X, lengths, groups : the sequences
         y : labels
             Steps whose label is missing do not count.
+        sample_weight : sequence of float, optional
+            One a sequence for a list, else one a row.
 
         Returns
         -------
@@ -272,7 +274,7 @@ class PerceptronCRF(ConstrainedHMM):
         """
         if y is None:
             raise ValueError("PerceptronCRF models labels given X, not X: score needs y.")
-        return super().score(X, y, lengths=lengths, groups=groups)
+        return super().score(X, y, lengths=lengths, groups=groups, sample_weight=sample_weight)
 
     def log_feasibility(self, X, *, lengths=None, groups=None):
         """log P(Acc | X) of each sequence under the conditional random field.

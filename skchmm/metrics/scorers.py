@@ -1,7 +1,7 @@
 """Scorers: callables ``scorer(estimator, X, y)`` for scikit-learn's ``scoring=``.
 
-They decode X and score the paths. With scikit-learn's metadata routing on they ask for ``lengths``
-and ``groups`` and hand them to ``predict``, through a pipeline too, if the last step asks for them.
+They decode X and score the paths. With scikit-learn's metadata routing on they ask for ``lengths``,
+``groups`` and ``times`` and hand them to ``predict``, through a pipeline too, if the last step asks for them.
 Cross-validation slices ``groups``, one a row, but not ``lengths``: use ``groups`` or lists there.
 """
 
@@ -36,9 +36,9 @@ class SequenceScorer:
         self.name = name
         self.score = score
         self.options = options
-        self.requests = {"lengths": True, "groups": True}
+        self.requests = {"lengths": True, "groups": True, "times": True}
 
-    def __call__(self, estimator, X, y=None, *, lengths=None, groups=None):
+    def __call__(self, estimator, X, y=None, *, lengths=None, groups=None, times=None):
         """Score the paths that `estimator` decodes from `X`.
 
         Parameters
@@ -47,12 +47,13 @@ class SequenceScorer:
             A decoder, or a pipeline or search around one.
         X, y : sequences and their true paths, in any of the three forms
         lengths, groups : see the three forms
+        times : one a step, for decoders in continuous time
 
         Returns
         -------
         float
         """
-        y_pred = _predict(estimator, X, lengths, groups)
+        y_pred = _predict(estimator, X, lengths, groups, times)
         return self._compare(estimator, y, y_pred, lengths=lengths, groups=groups)
 
     def _compare(self, estimator, y, y_pred, **where):
@@ -73,13 +74,14 @@ class SequenceScorer:
         Parameters
         ----------
         **requests : bool, None or str
-            For `lengths` and `groups`, as in scikit-learn: whether to ask for it, or under which
-            other name.
+            For `lengths`, `groups` and `times`, as in scikit-learn: whether to ask for it, or under
+            which other name.
         """
         unknown = set(requests) - set(self.requests)
         if unknown:
             raise TypeError(
-                f"{self!r} can ask for lengths and groups, not for {', '.join(sorted(unknown))}."
+                f"{self!r} can ask for lengths, groups and times, not for "
+                f"{', '.join(sorted(unknown))}."
             )
         other = copy.copy(self)
         other.requests = self.requests | requests
@@ -149,9 +151,9 @@ segment_f1_scorer = SequenceScorer("segment_f1_scorer", segment_f1_score)
 tvr_scorer = ValidityScorer("tvr_scorer", trajectory_validity_rate)
 
 
-def _predict(estimator, X, lengths, groups):
+def _predict(estimator, X, lengths, groups, times):
     # In a list the groups are for the splitter alone.
-    given = {"lengths": lengths, "groups": None if holds_sequences(X) else groups}
+    given = {"lengths": lengths, "groups": None if holds_sequences(X) else groups, "times": times}
     given = {name: value for name, value in given.items() if value is not None}
     if not given:
         return estimator.predict(X)
