@@ -223,10 +223,11 @@ def test_scorers_print_and_pickle(scorer, text, data):
 def test_other_requests_make_a_copy(data):
     X, y, groups = data
     other = tvr_scorer.set_score_request(groups=None)
-    assert tvr_scorer.get_metadata_routing().score.requests == {"lengths": True, "groups": True}
-    assert other.get_metadata_routing().score.requests == {"lengths": True, "groups": None}
-    with pytest.raises(TypeError, match="can ask for lengths and groups, not for times"):
-        tvr_scorer.set_score_request(times=True)
+    asked = {"lengths": True, "groups": True, "times": True}
+    assert tvr_scorer.get_metadata_routing().score.requests == asked
+    assert other.get_metadata_routing().score.requests == asked | {"groups": None}
+    with pytest.raises(TypeError, match="can ask for lengths, groups and times, not for weights"):
+        tvr_scorer.set_score_request(weights=True)
     with config_context(enable_metadata_routing=True), pytest.raises(UnsetMetadataPassedError):
         cross_val_score(
             NearestMean().set_fit_request(groups=True),

@@ -1,8 +1,9 @@
 """Scorers: callables ``scorer(estimator, X, y)`` for scikit-learn's ``scoring=``.
 
 They decode X and score the paths. With scikit-learn's metadata routing on they ask for ``lengths``,
-``groups`` and ``times`` and hand them to ``predict``, through a pipeline too, if the last step asks for them.
-Cross-validation slices ``groups``, one a row, but not ``lengths``: use ``groups`` or lists there.
+``groups`` and ``times`` and hand them to ``predict``, through a pipeline too, if the last step asks
+for them. Cross-validation slices ``groups`` and ``times``, one a row, but not ``lengths``: use
+``groups`` or lists there.
 """
 
 import copy
