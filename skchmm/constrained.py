@@ -174,7 +174,13 @@ class ConstrainedHMM(LearningMixin, AnswersMixin, SequenceEstimator):
 
     def _frames(self, sequences):
         encoded = self.emission_.encode(sequences.X, sequences.offsets, reset=False)
-        return check_frames(self.emission_.log_likelihood(encoded), len(self.classes_))
+        frames = check_frames(self.emission_.log_likelihood(encoded), len(self.classes_))
+        if not frames.table.max(initial=-np.inf) < np.inf:  # NaN too
+            raise ValueError(
+                f"{self.emission_} gives log-likelihoods that are NaN or infinite: its parameters "
+                "are not valid, or do not suit X."
+            )
+        return frames
 
     # ------------------------------------------------------------- inference
     def predict(self, X, *, lengths=None, groups=None):

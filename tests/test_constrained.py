@@ -259,6 +259,13 @@ class TestErrors:
         with pytest.raises(ValueError, match="from_parameters"):
             ConstrainedHMM.from_parameters(*HALF, emission="categorical")
 
+    def test_emission_without_a_density(self):
+        emission = Gaussian.from_parameters([[0.0], [1.0]], [[1.0], [1.0]])
+        emission.covars_[0] = np.nan
+        model = ConstrainedHMM.from_parameters(*HALF, emission=emission)
+        with pytest.raises(ValueError, match="NaN or infinite"):
+            model.predict(np.zeros((3, 1)))
+
     @pytest.mark.parametrize("n_states", [1, 3])
     def test_emission_of_another_number_of_states(self, n_states):
         emission = Gaussian.from_parameters(np.zeros((n_states, 1)), np.ones((n_states, 1)))

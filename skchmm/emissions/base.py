@@ -142,6 +142,20 @@ def read_numeric(X, emission):
         ) from error
 
 
+def given(values, name, *, above=None, at_least=None, rows_sum_to_1=False):
+    """Parameters that the user knows, as an array; what they cannot be is an error."""
+    values = np.array(values, dtype=np.float64)
+    if not np.isfinite(values).all():
+        raise ValueError(f"{name} must be finite numbers, got {values.tolist()}.")
+    if above is not None and not (values > above).all():
+        raise ValueError(f"{name} must be above {above}, got {values.tolist()}.")
+    if at_least is not None and not (values >= at_least).all():
+        raise ValueError(f"{name} must not be below {at_least}, got {values.tolist()}.")
+    if rows_sum_to_1 and (np.abs(values.sum(axis=-1) - 1) > 1e-6).any():
+        raise ValueError(f"{name} must sum to 1; the sums are {values.sum(axis=-1).tolist()}.")
+    return values
+
+
 def sum_by(index, values, n_groups):
     """Sum the rows of ``values`` (n, k) with the same index into an (n_groups, k) array."""
     sums = np.empty((n_groups, values.shape[1]))

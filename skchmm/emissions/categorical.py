@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.utils import check_random_state
 
-from .base import Emission, Frames, draw_symbols, normalise_rows, sum_by
+from .base import Emission, Frames, draw_symbols, given, normalise_rows, sum_by
 from .contexts import compress, estimate, number_cells
 from .vocabulary import Vocabulary, columns_of
 
@@ -61,9 +61,9 @@ class Categorical(Emission):
         several = isinstance(probabilities, (list, tuple)) and np.ndim(probabilities[0]) > 1
         emission = cls(symbols=symbols, **params)
         if several:
-            emission.probabilities_ = [np.array(table, dtype=float) for table in probabilities]
+            emission.probabilities_ = [_distributions(table) for table in probabilities]
         else:
-            emission.probabilities_ = np.array(probabilities, dtype=float)
+            emission.probabilities_ = _distributions(probabilities)
         emission.n_features_in_ = len(probabilities) if several else 1
         emission._vocabularies()  # raises where the symbols do not fit
         return emission
@@ -229,3 +229,7 @@ class Categorical(Emission):
             for table in tables
         ]
         self.probabilities_ = shaped[0] if len(shaped) == 1 else shaped
+
+
+def _distributions(table):
+    return given(table, "probabilities", at_least=0, rows_sum_to_1=True)

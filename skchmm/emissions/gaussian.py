@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from . import normal, starts
-from .base import NEGLIGIBLE, Emission, Frames, one_hot, read_numeric
+from .base import NEGLIGIBLE, Emission, Frames, given, one_hot, read_numeric
 
 _MAX_SUPERVISED_STEPS = 200
 
@@ -132,8 +132,8 @@ class Gaussian(NumericEmission):
     def from_parameters(cls, means, covars, covariance_type="diag", **params):
         """A fitted emission from known means and compact covariances."""
         emission = cls(covariance_type, **params)
-        emission.means_ = np.array(means, dtype=float)
-        emission.covars_ = np.array(covars, dtype=float)
+        emission.means_ = given(means, "means")
+        emission.covars_ = given_covars(covars, covariance_type)
         emission.n_features_in_ = emission.means_.shape[1]
         return emission
 
@@ -254,6 +254,12 @@ class Gaussian(NumericEmission):
         self.covars_ = starts.spread_covariance(
             self._start_covariance(E), self.covariance_type, n_states
         )
+
+
+def given_covars(covars, covariance_type):
+    """Covariances that the user knows; variances are positive, matrices are checked when used."""
+    above = 0 if covariance_type in ("spherical", "diag") else None
+    return given(covars, "covars", above=above)
 
 
 def full_covars(covars, d):

@@ -6,8 +6,8 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from . import normal, starts
-from .base import NEGLIGIBLE, Frames, one_hot
-from .gaussian import NumericEmission, full_covars
+from .base import NEGLIGIBLE, Frames, given, one_hot
+from .gaussian import NumericEmission, full_covars, given_covars
 
 _BLOCK = 65_536
 
@@ -79,9 +79,9 @@ class GMM(NumericEmission):
     def from_parameters(cls, weights, means, covars, covariance_type="diag", **params):
         """A fitted emission from known weights, means and compact covariances."""
         emission = cls(np.shape(weights)[1], covariance_type=covariance_type, **params)
-        emission.weights_ = np.array(weights, dtype=float)
-        emission.means_ = np.array(means, dtype=float)
-        emission.covars_ = np.array(covars, dtype=float)
+        emission.weights_ = given(weights, "weights", at_least=0, rows_sum_to_1=True)
+        emission.means_ = given(means, "means")
+        emission.covars_ = given_covars(covars, covariance_type)
         emission.n_features_in_ = emission.means_.shape[2]
         return emission
 

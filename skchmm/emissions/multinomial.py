@@ -5,7 +5,7 @@ from scipy.special import gammaln
 from sklearn.utils import check_random_state
 
 from . import starts
-from .base import NEGLIGIBLE, Emission, Frames, normalise_rows
+from .base import NEGLIGIBLE, Emission, Frames, given, normalise_rows
 from .counts import read_counts
 
 
@@ -48,7 +48,9 @@ class Multinomial(Emission):
     def from_parameters(cls, probabilities, n_trials=None, **params):
         """A fitted emission from known probabilities."""
         emission = cls(n_trials, **params)
-        emission.probabilities_ = np.array(probabilities, dtype=float)
+        emission.probabilities_ = given(
+            probabilities, "probabilities", at_least=0, rows_sum_to_1=True
+        )
         emission.n_features_in_ = emission.probabilities_.shape[1]
         emission._set_trials(n_trials)
         return emission

@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from . import starts
-from .base import NEGLIGIBLE, Emission, Frames
+from .base import NEGLIGIBLE, Emission, Frames, given
 from .counts import read_counts
 
 # A rate of zero would make one later event impossible.
@@ -44,7 +44,7 @@ class Poisson(Emission):
     def from_parameters(cls, rates, **params):
         """A fitted emission from known rates."""
         emission = cls(**params)
-        emission.rates_ = np.array(rates, dtype=float)
+        emission.rates_ = given(rates, "rates", at_least=0)
         emission.n_features_in_ = emission.rates_.shape[1]
         return emission
 

@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from skchmm.emissions import Categorical, Frames, Gaussian, Poisson, Precomputed
+from skchmm.emissions import (
+    GMM,
+    Categorical,
+    Frames,
+    Gaussian,
+    Multinomial,
+    Poisson,
+    Precomputed,
+)
 
 from .cases import CASES, NAMES, parameters, responsibilities
 
@@ -271,3 +279,22 @@ class TestPrecomputed:
             emission.initialise(E, None, 3, init="random")
         with pytest.raises(ValueError, match="cannot be sampled"):
             emission.sample([0, 1])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Categorical.from_parameters([[0.5, 0.6], [0.1, 0.9]]),
+        lambda: Categorical.from_parameters([[[0.5, 0.5]], [[1.1, -0.1]]]),
+        lambda: Multinomial.from_parameters([[0.5, 0.4]]),
+        lambda: Poisson.from_parameters([[1.0], [-1.0]]),
+        lambda: Gaussian.from_parameters([[np.inf]], [[1.0]]),
+        lambda: Gaussian.from_parameters([[0.0]], [[0.0]]),
+        lambda: Gaussian.from_parameters([[0.0]], [np.nan], "spherical"),
+        lambda: GMM.from_parameters([[0.5, 0.6]], np.zeros((1, 2, 1)), np.ones((1, 2, 1))),
+        lambda: GMM.from_parameters([[0.5, 0.5]], np.zeros((1, 2, 1)), -np.ones((1, 2, 1))),
+    ],
+)
+def test_known_parameters_are_checked(make):
+    with pytest.raises(ValueError, match=r"must (be|not be|sum)"):
+        make()
