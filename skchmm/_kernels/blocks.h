@@ -261,6 +261,91 @@ AVX512 static inline void wide_bytes(uint8_t *p, __m512d v)
 #define TOTAL wide_total
 #define LARGEST wide_largest
 #include "blocks_steps.h"
+
+/* As spread_rows, for up to 16 states and nodes, by a permutation. */
+AVX512 static void spread_rows_registers(int64_t n, int64_t n_states, int64_t n_nodes,
+                                         int64_t stride, const int32_t *states,
+                                         const double *table, const int32_t *rows, double *out)
+{
+    if (n_states > 16 || stride > 16) {
+        spread_rows_avx512(n, n_states, n_nodes, stride, states, table, rows, out);
+        return;
+    }
+    int64_t at[16] = {0};
+    for (int64_t m = 0; m < n_nodes; m++)
+        at[m] = states[m];
+    const __m512i low = _mm512_loadu_si512(at), high = _mm512_loadu_si512(at + 8);
+    const __mmask8 first = wide_mask(n_states), second = wide_mask(n_states > 8 ? n_states - 8 : 0);
+    for (int64_t t = 0; t < n; t++) {
+        const double *row = table + (rows ? rows[t] : t) * n_states;
+        __m512d a = _mm512_maskz_loadu_pd(first, row), b = _mm512_maskz_loadu_pd(second, row + 8);
+        _mm512_storeu_pd(out + t * stride, _mm512_permutex2var_pd(a, low, b));
+        if (stride > 8)
+            _mm512_storeu_pd(out + t * stride + 8, _mm512_permutex2var_pd(a, high, b));
+    }
+}
+
+/* As choose_run, for up to 16 nodes: the row stays in two registers, and an entry picks its sources
+ * by a permutation. Reading back what was just stored, at another offset, would stall. */
+#define REGISTER_ENTRIES 48
+#define CANDIDATE(k)                                                             \
+    _mm512_add_pd(_mm512_permutex2var_pd(row[0], pick[(k) - origin], row[1]),    \
+                  _mm512_loadu_pd(weights + 8 * (k)))
+AVX512 static double *choose_run_registers(const Blocks *b, const double *weights, int64_t n,
+                                           const double *table, const int32_t *rows, double *here,
+                                           double *there, uint8_t *choices)
+{
+    int64_t stride = 8 * b->n_blocks, origin = b->start[0];
+    if (b->n_blocks > 2 || b->start[b->n_blocks] - origin > REGISTER_ENTRIES)
+        return choose_run_avx512(b, weights, n, table, rows, here, there, choices);
+    const __m512i lanes = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7);
+    __m512i pick[REGISTER_ENTRIES];
+    for (int64_t i = 0; i < b->n_blocks; i++)
+        for (int64_t k = b->start[i]; k < b->start[i + 1]; k++) {
+            __m512i from = _mm512_set1_epi64(b->source[k]);
+            pick[k - origin] = k < b->shifted[i] ? from : _mm512_add_epi64(from, lanes);
+        }
+    const __m512d none = _mm512_set1_pd(-INFINITY);
+    __m512d row[2] = {_mm512_loadu_pd(here), none};
+    if (b->n_blocks == 2)
+        row[1] = _mm512_loadu_pd(here + 8);
+    for (int64_t t = 0; t < n; t++) {
+        const double *emit = table + (rows ? rows[t] : t) * stride;
+        __m512d next[2] = {none, none};
+        for (int64_t i = 0; i < b->n_blocks; i++) {
+            int64_t first = b->start[i], end = b->start[i + 1], k = first;
+            int64_t half = first + (end - first + 1) / 2;
+            if (first == end) {
+                next[i] = none;
+                continue;
+            }
+            __m512d best = CANDIDATE(k), which = _mm512_setzero_pd();
+            for (k++; k < half; k++) {
+                __m512d candidate = CANDIDATE(k);
+                which = wide_pick(candidate, best, _mm512_set1_pd((double)(k - first)), which);
+                best = _mm512_max_pd(best, candidate);
+            }
+            __m512d later = none, later_which = _mm512_set1_pd((double)(k - first));
+            if (k < end)
+                later = CANDIDATE(k);
+            for (k++; k < end; k++) {
+                __m512d candidate = CANDIDATE(k);
+                later_which = wide_pick(candidate, later, _mm512_set1_pd((double)(k - first)),
+                                        later_which);
+                later = _mm512_max_pd(later, candidate);
+            }
+            which = wide_pick(later, best, later_which, which);
+            next[i] = _mm512_add_pd(_mm512_max_pd(best, later), _mm512_loadu_pd(emit + 8 * i));
+            wide_bytes(choices + t * stride + 8 * i, which);
+        }
+        row[0] = next[0];
+        row[1] = next[1];
+    }
+    _mm512_storeu_pd(here, row[0]);
+    if (b->n_blocks == 2)
+        _mm512_storeu_pd(here + 8, row[1]);
+    return here;
+}
 #endif
 
 /* --------------------------------------------------------------- the choice */
@@ -283,20 +368,23 @@ typedef struct {
                         int *);
     void (*put_gamma)(const Backward *, const double *, const double *, double, double *);
     void (*multiply)(int64_t, const double *, const double *, double, double *);
+    void (*spread_rows)(int64_t, int64_t, int64_t, int64_t, const int32_t *, const double *,
+                        const int32_t *, double *);
     void (*normal_rows)(int64_t, int64_t, int64_t, const double *, const double *, const double *,
                         const double *, double *);
 } Steps;
 
-#define STEPS(isa, small) {#isa, small, max_step_##isa, sum_step_##isa, back_step_##isa, count_step_##isa, \
-                    choose_run_##isa, sum_run_##isa, best_source_##isa, back_run_##isa, \
-                    put_gamma_##isa, multiply_##isa, normal_rows_##isa}
+#define STEPS(isa, small, choose, spread) {#isa, small, max_step_##isa, sum_step_##isa, back_step_##isa, \
+                    count_step_##isa, choose, sum_run_##isa, best_source_##isa, back_run_##isa, \
+                    put_gamma_##isa, multiply_##isa, spread, normal_rows_##isa}
 
 /* The steps for an instruction set, or the best that there is where it is not to be had. */
 static inline const Steps *choose_steps(int at_most)
 {
-    static const Steps plain = STEPS(plain, 1);
+    static const Steps plain = STEPS(plain, 1, choose_run_plain, spread_rows_plain);
 #ifdef SKCHMM_X86
-    static const Steps avx2 = STEPS(avx2, 2), avx512 = STEPS(avx512, 3);
+    static const Steps avx2 = STEPS(avx2, 2, choose_run_avx2, spread_rows_avx2),
+                       avx512 = STEPS(avx512, 3, choose_run_registers, spread_rows_registers);
     __builtin_cpu_init();
     if (at_most >= 2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq"))
         return &avx512;

@@ -249,6 +249,18 @@ TARGET static void NAME(multiply)(int64_t n, const double *a, const double *b, d
         STORE(out + i, MUL(MUL(LOAD(a + i), LOAD(b + i)), scale));
 }
 
+/* Rows of a table of n_states columns, one column a node: out(t, m) = table(rows(t), states(m)). */
+TARGET static void NAME(spread_rows)(int64_t n, int64_t n_states, int64_t n_nodes, int64_t stride,
+                                     const int32_t *states, const double *table,
+                                     const int32_t *rows, double *out)
+{
+    for (int64_t t = 0; t < n; t++) {
+        const double *row = table + (rows ? rows[t] : t) * n_states;
+        for (int64_t m = 0; m < n_nodes; m++)
+            out[t * stride + m] = row[states[m]];
+    }
+}
+
 /* Log-densities of n rows under S Gaussians with diagonal covariances; NaN is integrated out.
  * means (negative), scales (1 / standard deviation) and norms (log 2 pi variance) are (d, 8 ceil(S / 8)).
  * A row of out runs over into the next, which is written after it: out has 8 elements to spare. */

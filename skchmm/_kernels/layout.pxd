@@ -45,6 +45,8 @@ cdef extern from "blocks.h" nogil:
                           double *) noexcept nogil
         void (*multiply)(int64_t, const double *, const double *, double,
                          double *) noexcept nogil
+        void (*spread_rows)(int64_t, int64_t, int64_t, int64_t, const int32_t *, const double *,
+                            const int32_t *, double *) noexcept nogil
         void (*normal_rows)(int64_t, int64_t, int64_t, const double *, const double *,
                             const double *, const double *, double *) noexcept nogil
 
@@ -113,19 +115,16 @@ cdef inline int64_t frame(const int32_t *rows, int64_t step) noexcept nogil:
 cdef inline const double *emit_row(const Graph *g, Emit *emit, int64_t step,
                                    int64_t end) noexcept nogil:
     """Emissions of a step, one a node; steps from `end` on are never asked for."""
-    cdef int64_t first, t, m
-    cdef const double *source
-    cdef double *target
+    cdef int64_t first
     if emit.by_node:
         return emit.table + frame(emit.rows, step) * g.stride
     if step // CHUNK != emit.chunk:
         emit.chunk = step // CHUNK
         first = emit.chunk * CHUNK
-        for t in range(first, min(first + CHUNK, end)):
-            source = emit.table + frame(emit.rows, t) * g.n_states
-            target = emit.buffer + (t - first) * g.stride
-            for m in range(g.n_nodes):
-                target[m] = source[g.node_states[m]]
+        steps().spread_rows(
+            min(CHUNK, end - first), g.n_states, g.n_nodes, g.stride, g.node_states,
+            emit.table if emit.rows != NULL else emit.table + first * g.n_states,
+            emit.rows + first if emit.rows != NULL else NULL, emit.buffer)
     return emit.buffer + (step % CHUNK) * g.stride
 
 

@@ -4,6 +4,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 
+from .._kernels.statistics import sum_rows
+
 # Below this total weight a ratio of sums is dominated by denormal rounding.
 NEGLIGIBLE = 1e-280
 
@@ -158,10 +160,9 @@ def given(values, name, *, above=None, at_least=None, rows_sum_to_1=False):
 
 def sum_by(index, values, n_groups):
     """Sum the rows of ``values`` (n, k) with the same index into an (n_groups, k) array."""
-    sums = np.empty((n_groups, values.shape[1]))
-    for k in range(values.shape[1]):
-        sums[:, k] = np.bincount(index, weights=values[:, k], minlength=n_groups)
-    return sums
+    return sum_rows(
+        np.ascontiguousarray(index, dtype=np.int32), np.ascontiguousarray(values), n_groups
+    )
 
 
 def normalise_rows(weights):

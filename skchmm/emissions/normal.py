@@ -7,6 +7,7 @@ Covariances are compact: spherical (k,), diag (k, d), full (k, d, d).
 import numpy as np
 
 from .._kernels.normal import diagonal_log_densities
+from .._kernels.statistics import diagonal_moments
 
 LOG_2PI = np.log(2 * np.pi)
 COVARIANCE_TYPES = ("spherical", "diag", "full", "tied")
@@ -123,20 +124,14 @@ def moments(rows, weights, shift, *, outer, means=None, covars=None):
     With it, missing values enter by their expectations given the observed ones under ``means`` and
     ``covars`` (the E-step of a Gaussian with missing values).
     """
-    k, d = weights.shape[1], rows.X.shape[1]
     if outer:
         return _outer_moments(rows, weights, shift, means, covars)
-    weight, first, second = np.zeros((k, d)), np.zeros((k, d)), np.zeros((k, d))
-    for block in _blocks(len(rows.X), d):
-        centred, w = rows.X[block] - shift, weights[block].T
-        if rows.observed is None:
-            weight += w.sum(axis=1)[:, None]
-        else:
-            observed = rows.observed[block]
-            centred[~observed] = 0.0
-            weight += w @ observed
-        first += w @ centred
-        second += w @ np.square(centred)
+    d = rows.X.shape[1]
+    weight, first, second = diagonal_moments(
+        np.ascontiguousarray(rows.X),
+        np.ascontiguousarray(weights),
+        np.ascontiguousarray(np.broadcast_to(shift, d), dtype=np.float64),
+    )
     return {"weight": weight, "first": first, "second": second}
 
 

@@ -1,0 +1,39 @@
+"""Sums over steps that the M-steps of emissions need."""
+from libc.stdint cimport int32_t, int64_t
+
+import numpy as np
+
+
+def sum_rows(const int32_t[::1] index,         # IN
+             const double[:, ::1] values,      # IN
+             int64_t n_groups):
+    """Sum the rows of `values` with the same index, (n_groups, k)."""
+    cdef int64_t t, i, k = values.shape[1]
+    out = np.zeros((n_groups, k))
+    cdef double[:, ::1] sums = out
+    with nogil:
+        for t in range(index.shape[0]):
+            for i in range(k):
+                sums[index[t], i] += values[t, i]
+    return out
+
+
+def diagonal_moments(const double[:, ::1] X,          # IN, NaN: missing
+                     const double[:, ::1] weights,    # IN, (n, k)
+                     const double[::1] shift):        # IN, (d,)
+    """Weights, and weighted sums of X - shift and its square, over what is observed, (k, d)."""
+    cdef int64_t n = X.shape[0], d = X.shape[1], k = weights.shape[1], t, i, j
+    cdef double x
+    out = np.zeros((3, d, k))
+    cdef double[:, :, ::1] sums = out
+    with nogil:
+        for t in range(n):
+            for j in range(d):
+                x = X[t, j] - shift[j]
+                if x != x:
+                    continue
+                for i in range(k):
+                    sums[0, j, i] += weights[t, i]
+                    sums[1, j, i] += weights[t, i] * x
+                    sums[2, j, i] += weights[t, i] * x * x
+    return out[0].T.copy(), out[1].T.copy(), out[2].T.copy()
