@@ -15,7 +15,7 @@ from ._kernels.viterbi import viterbi
 
 # A larger table over all steps is replaced by blocks of it that are filled again on the way back:
 # what does not fit the cache costs more to store than to compute.
-TABLE_BYTES = 1 << 23
+TABLE_BYTES = 1 << 19
 
 
 class Smoothed(NamedTuple):
