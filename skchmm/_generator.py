@@ -145,7 +145,8 @@ class Generator:
     def jump_costs(self):
         """-log P(a node is left for another), sparse; positive, so that a route is a path."""
         positive = self.rates > 0
-        a, b = self.sources[positive], self.targets[positive]
+        # dijkstra of older scipy takes 32-bit indices only
+        a, b = self.sources[positive].astype(np.int32), self.targets[positive].astype(np.int32)
         costs = np.log(self.exit_rates[a] / self.rates[positive]) + 1e-9
         return sparse.csr_array((costs, (a, b)), shape=(self.n_nodes, self.n_nodes))
 

@@ -14,7 +14,6 @@ EXPECTED_FAILURES = {
 @parametrize_with_checks(
     [ConstrainedHMM()],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
-    xfail_strict=True,
 )
 def test_estimator_checks(estimator, check):
     check(estimator)

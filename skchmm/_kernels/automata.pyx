@@ -337,7 +337,7 @@ def refine(const int64_t[::1] keys, const int64_t[::1] tails, const int64_t[::1]
     transition functions. `tails[k] --labels[k]--> heads[k]`, one head for each
     tail and label; `keys` and `labels` are numbered 0, 1, ... without gaps.
     """
-    cdef int64_t n = keys.shape[0], m = tails.shape[0], b = 1, c = 0, i, k
+    cdef int64_t n = keys.shape[0], b = 1, c = 0, i, k
     cdef Partition blocks, cords
     cdef const int64_t[::1] into = np.argsort(heads, kind="stable")
     cdef const int64_t[::1] start = np.searchsorted(

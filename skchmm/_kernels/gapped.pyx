@@ -13,9 +13,9 @@ All terms are positive, so nothing cancels, and a sum that is cut gives a lower 
 that is what is computed. Backward, what is left out is made up for: at node n it is at most the
 tail of the Poisson weights times the largest beta that can be reached from n. So the two passes
 give a lower and an upper bound of the likelihood; where these differ, the sequence is reported to
-be redone with longer sums, or in log space. What lies between them bounds the error of the marginals
-and counts as well. Without a backward pass, the forward pass is believed if the last term was
-negligible at every node and reached them all.
+be redone with longer sums, or in log space. What lies between them bounds the error of the
+marginals and counts as well. Without a backward pass, the forward pass is believed if the last
+term was negligible at every node and reached them all.
 """
 from libc.math cimport INFINITY, exp, fabs, log
 from libc.stdint cimport int32_t, int64_t, uint8_t
@@ -88,7 +88,9 @@ cdef class Steps:
         self.op.diagonal, self.op.log_scales, self.op.indptr = &d[0], &l[0], &p[0]
         self.op.factors, self.op.rest, self.op.terms = &f[0], &r[0], &t[0]
         self.op.tails, self.op.order, self.op.component = &u[0], &o[0], &c[0]
-        self.op.n_components = int(np.max(component, initial=-1)) + 1 if component is not None else 0
+        self.op.n_components = 0
+        if component is not None:
+            self.op.n_components = int(np.max(component, initial=-1)) + 1
         self.held = (m, e, w, d, l, p, f, r, t, u, o, c)
         self.most_factors = 0 if indptr is None else int(np.diff(indptr).max(initial=0))
         self.most_terms = int(terms.max(initial=0))
@@ -275,7 +277,7 @@ cdef double ahead_of(const Graph *g, const Operator *o, int64_t gap, int64_t e, 
 
 
 cdef double back_from(const Graph *g, const Operator *o, int64_t gap, int64_t e, const double *v,
-                    double *out, Work *w) noexcept nogil:
+                      double *out, Work *w) noexcept nogil:
     """out proportional to E(gap) v, maximum 1, from above; log factor. Keeps w.right."""
     cdef int64_t N = g.n_nodes, S = g.n_states, m, n, k, f, last
     cdef double u, x, total = 0.0

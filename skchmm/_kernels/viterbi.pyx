@@ -4,8 +4,9 @@
     value_t(m) = max_{n -> m} (value_{t-1}(n) + log_w(n -> m)) + log_b(y_t, state(m))
 
 O(edges) a step. On all but small graphs there are no back-pointers: the maximum is found again
-along the one path that is traced back. Where the table of values would be large, only the rows before each block are kept,
-and the blocks are filled again, last one first, so that memory is O(sqrt(T) nodes).
+along the one path that is traced back. Where the table of values would be large, only the rows
+before each block are kept, and the blocks are filled again, last one first, so that memory is
+O(sqrt(T) nodes).
 """
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t, uint8_t

@@ -20,7 +20,6 @@ from tests.test_estimator_checks import EXPECTED_FAILURES
 @parametrize_with_checks(
     [CTConstrainedHMM()],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
-    xfail_strict=True,
 )
 def test_estimator_checks(estimator, check):
     check(estimator)

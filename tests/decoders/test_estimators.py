@@ -45,9 +45,7 @@ EXPECTED_FAILURES = {
 }
 
 
-@parametrize_with_checks(
-    DECODERS, expected_failed_checks=lambda estimator: EXPECTED_FAILURES, xfail_strict=True
-)
+@parametrize_with_checks(DECODERS, expected_failed_checks=lambda estimator: EXPECTED_FAILURES)
 def test_estimator_checks(estimator, check):
     check(estimator)
 

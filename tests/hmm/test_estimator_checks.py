@@ -47,7 +47,6 @@ def quiet(caplog):
 @parametrize_with_checks(
     [hmm.GaussianHMM(), hmm.GMMHMM(), PoissonHMM(), MultinomialHMM()],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
-    xfail_strict=True,
 )
 def test_estimator_checks(estimator, check):
     check(estimator)

@@ -107,9 +107,7 @@ def runs(path, states):
 
 
 def min_duration(path, states, k):
-    return all(
-        stop - start >= k for start, stop in runs(path, states) if stop < len(path)
-    )
+    return all(stop - start >= k for start, stop in runs(path, states) if stop < len(path))
 
 
 def max_duration(path, states, k):
