@@ -77,9 +77,12 @@ def _fold(controllers, every, max_nodes):
     rest = sorted(controllers, key=lambda c: len(c.accept))
     result = rest.pop(0)
     while rest:
+        if (
+            len(result.accept) >= 10_000
+        ):  # minimising in between costs more than it is likely to save
+            return _product([result, *rest], every, max_nodes)
         best, limit = None, max_nodes
-        # Looking for the best partner is worth it only while products are cheap.
-        for k in range(min(len(rest), 16 if len(result.accept) < 10_000 else 2)):
+        for k in range(min(len(rest), 16)):
             trial = _product([result, rest[k]], every, limit)
             if trial is not None and (best is None or len(trial.accept) < len(best[1].accept)):
                 best, limit = (k, trial), min(2 * len(trial.accept) + 64, max_nodes)

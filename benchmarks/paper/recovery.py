@@ -174,11 +174,11 @@ def _findings(found, sizes, records):
             if all(large.values())
             else "Where the symbols tell the states apart, unconstrained EM finds the same states, "
             "and both errors are what a sample of that size leaves (with a tolerance of 1e-9 they "
-            "stay the same at N = 20 and 160). Constrained EM even keeps a small error as N grows, because P(Y, "
-            "rules) also rewards parameters that make the rules likely. Where the order alone "
-            "tells states apart, unconstrained EM has no use of it, and its error stays at any N. "
-            "The setting with states that look alike was added after the first one had shown no "
-            "gap; it is one of three such settings that were tried, and all three show it.",
+            "stay the same at N = 20 and 160). Constrained EM even keeps a small error as N grows, "
+            "because P(Y, rules) also rewards parameters that make the rules likely. Where the "
+            "order alone tells states apart, unconstrained EM has no use of it, and its error "
+            "stays at any N. The setting with states that look alike was added after the first "
+            "one had shown no gap; it is one of three such settings that were tried, and all three show it.",
         ),
         Finding(
             "Constrained EM takes about half the iterations.",
