@@ -178,7 +178,8 @@ def _findings(found, sizes, records):
             "because P(Y, rules) also rewards parameters that make the rules likely. Where the "
             "order alone tells states apart, unconstrained EM has no use of it, and its error "
             "stays at any N. The setting with states that look alike was added after the first "
-            "one had shown no gap; it is one of three such settings that were tried, and all three show it.",
+            "one had shown no gap; it is one of three such settings that were tried, and all "
+            "three show it.",
         ),
         Finding(
             "Constrained EM takes about half the iterations.",
