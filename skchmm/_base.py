@@ -110,16 +110,9 @@ class SequenceEstimator(DocumentedMixin, BaseEstimator):
         """
         sequences = self._read(X, lengths, groups)
         if y is None:
-            return self._score_likelihood(
-                self.log_likelihood(X, lengths=lengths, groups=groups), sample_weight, sequences
-            )
-        return self._score_labels(sequences, y, sample_weight)
-
-    def _score_likelihood(self, log_likelihood, sample_weight, sequences):
-        weights = read_weights(sample_weight, sequences)
-        return float(np.dot(log_likelihood[weights > 0], weights[weights > 0]))
-
-    def _score_labels(self, sequences, y, sample_weight=None):
+            log_likelihood = self.log_likelihood(X, lengths=lengths, groups=groups)
+            weights = read_weights(sample_weight, sequences)
+            return float(np.dot(log_likelihood[weights > 0], weights[weights > 0]))
         truth = self._encode_labels(y, sequences)
         predicted = self._predict_index(sequences)
         weights = read_step_weights(sample_weight, sequences) * (truth >= 0)

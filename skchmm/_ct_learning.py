@@ -7,7 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import emissions
 from ._estimation import normalise, read_fixed
-from ._learning import LearningMixin, _check_columns
+from ._learning import LearningMixin, _check_columns, start_and_emission
 from ._progress import with_callbacks
 from ._semantics import SEMANTICS
 from ._times import of_frames, timed
@@ -149,22 +149,10 @@ class CTLearningMixin(LearningMixin):
 
     def _m_step(self, parameters, smoothed, data):
         startprob, generator, emission = parameters
-        posteriors = smoothed.posteriors
-        if (data.weights == 0).any():
-            posteriors = np.nan_to_num(posteriors)
-        starts = posteriors[data.offsets[:-1]].T @ data.weights
-        if (data.weights != 1).any():
-            posteriors = posteriors * data.step_weights[:, None]
-        if not emission.needs_labels:
-            emission = deepcopy(emission)
-            emission.maximise(emission.accumulate(data.encoded, posteriors, data.offsets))
+        startprob, emission = start_and_emission(startprob, emission, smoothed.posteriors, data)
         stays = smoothed.stays[:, None]
         rates = np.divide(smoothed.jumps, stays, out=generator.copy(), where=stays > 0)
-        return (
-            normalise(starts, data.start_fixed, startprob),
-            generator_of(rates, data.fixed),
-            emission,
-        )
+        return startprob, generator_of(rates, data.fixed), emission
 
 
 class _Data:

@@ -205,20 +205,21 @@ class LearningMixin(CallbackSupportMixin):
 
     def _m_step(self, parameters, smoothed, data):
         startprob, transmat, emission = parameters
-        posteriors = smoothed.posteriors
-        if (data.weights == 0).any():
-            posteriors = np.nan_to_num(posteriors)
-        starts = posteriors[data.offsets[:-1]].T @ data.weights
-        if (data.weights != 1).any():
-            posteriors = posteriors * data.step_weights[:, None]
-        if not emission.needs_labels:
-            emission = deepcopy(emission)
-            emission.maximise(emission.accumulate(data.encoded, posteriors, data.offsets))
-        return (
-            normalise(starts, data.start_fixed, startprob),
-            normalise(smoothed.transitions, data.trans_fixed, transmat),
-            emission,
-        )
+        startprob, emission = start_and_emission(startprob, emission, smoothed.posteriors, data)
+        return startprob, normalise(smoothed.transitions, data.trans_fixed, transmat), emission
+
+
+def start_and_emission(startprob, emission, posteriors, data):
+    """The M-step of what does not depend on how states follow each other."""
+    if (data.weights == 0).any():
+        posteriors = np.nan_to_num(posteriors)
+    starts = posteriors[data.offsets[:-1]].T @ data.weights
+    if (data.weights != 1).any():
+        posteriors = posteriors * data.step_weights[:, None]
+    if not emission.needs_labels:
+        emission = deepcopy(emission)
+        emission.maximise(emission.accumulate(data.encoded, posteriors, data.offsets))
+    return normalise(starts, data.start_fixed, startprob), emission
 
 
 class _Data:

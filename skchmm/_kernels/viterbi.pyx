@@ -39,6 +39,15 @@ cdef inline void first_step(const Graph *g, const Scores *s, const double *log_b
             out[m] = s.log_start[i] + log_b[m]
 
 
+cdef inline int64_t best_end(const Graph *g, const double *values) noexcept nogil:
+    """The first of the best accepting nodes; -1 where none is feasible."""
+    cdef int64_t m, best = -1
+    for m in range(g.n_nodes):
+        if g.accept[m] and values[m] > (values[best] if best >= 0 else -INFINITY):
+            best = m
+    return best
+
+
 cdef inline int64_t widest_block(const Graph *g) noexcept nogil:
     cdef int64_t i, widest = 0
     for i in range(g.n_epochs * g.ahead.n_blocks):
@@ -51,8 +60,8 @@ cdef double decode(const Graph *g, const Steps *do, const Scores *s, Emit *emit,
                    int32_t *path) noexcept nogil:
     """One sequence; `values` holds `block` rows, `kept` the row before each block but the first."""
     cdef int64_t N = g.stride, n_blocks = (T + block - 1) // block, stop = origin + T
-    cdef int64_t t, m, e = 0, begin, end, b, last, row = 0
-    cdef double best = -INFINITY
+    cdef int64_t t, m, e = 0, begin, end, b, row = 0
+    cdef double best
     cdef double *before = values
     cdef const int32_t *start
     cdef Blocks ahead = blocks_of(&g.ahead, 0)
@@ -71,13 +80,10 @@ cdef double decode(const Graph *g, const Steps *do, const Scores *s, Emit *emit,
         do.max_step(&ahead, s.weights, before, emit_row(g, emit, origin + t, stop),
                     values + row * N)
     before = values + row * N
-    m = -1
-    for last in range(g.n_nodes):
-        if g.accept[last] and before[last] > best:
-            best = before[last]
-            m = last
+    m = best_end(g, before)
     if m < 0:
         return -INFINITY
+    best = before[m]
     path[T - 1] = g.node_states[m]
     for b in range(n_blocks - 1, -1, -1):
         begin = b * block
@@ -105,8 +111,8 @@ cdef double decode_small(const Graph *g, const Steps *do, const Scores *s, Emit 
                          int64_t origin, int64_t T, double *values, uint8_t *choices,
                          int32_t *path) noexcept nogil:
     """One sequence on a graph of few entries; `values` holds 2 rows, `choices` T."""
-    cdef int64_t N = g.stride, stop = origin + T, t = 1, m = -1, e = 0, n, last, block, k
-    cdef double best = -INFINITY
+    cdef int64_t N = g.stride, stop = origin + T, t = 1, m, e = 0, n, block, k
+    cdef double best
     cdef double *here = values
     cdef const double *table
     cdef Blocks ahead
@@ -121,12 +127,10 @@ cdef double decode_small(const Graph *g, const Steps *do, const Scores *s, Emit 
                              emit.rows + origin + t if emit.by_node else NULL,
                              here, values + N if here == values else values, choices + t * N)
         t += n
-    for last in range(g.n_nodes):
-        if g.accept[last] and here[last] > best:
-            best = here[last]
-            m = last
+    m = best_end(g, here)
     if m < 0:
         return -INFINITY
+    best = here[m]
     path[T - 1] = g.node_states[m]
     for t in range(T - 1, 0, -1):
         e = epoch_of(g, t, e)
