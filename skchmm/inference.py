@@ -10,12 +10,19 @@ from joblib import effective_n_jobs
 
 from ._blocks import WIDTH
 from ._kernels.forward_backward import forward_backward, scale_rows
+from ._kernels.lanes_sums import lanes_sums
+from ._kernels.lanes_viterbi import lanes_viterbi
 from ._kernels.log_space import forward_backward_log
 from ._kernels.viterbi import viterbi
 
 # A larger table over all steps is replaced by blocks of it that are filled again on the way back:
 # what does not fit the cache costs more to store than to compute.
 TABLE_BYTES = 1 << 19
+# Sequences are worked on 8 at a time while their rows fit the cache and edges, not whole rows of a
+# matrix, are what a step costs.
+LANES_BYTES = 1 << 22
+LANES_EDGES = 1000
+LANES_FILL = 2  # of the 8 lanes, so many must be of use on average
 
 
 class Smoothed(NamedTuple):
@@ -93,35 +100,103 @@ class Chain:
         return self._forward_backward(frames, offsets, None, n_jobs, False, False)[0]
 
     def _forward_backward(self, frames, offsets, seq_weights, n_jobs, marginals, counts):
-        layout, index = self.graph.layout, _index(frames)
-        n_sequences = len(offsets) - 1
-        table, row_max, row_lossy = scale_rows(frames.table, self._smallest)
-        table, by_node = _by_node(self.graph, table, frames)
+        graph, n_sequences = self.graph, len(offsets) - 1
+        check_frames(frames, graph.n_states)
         log_z = np.empty(n_sequences)
-        redo = np.zeros(n_sequences, dtype=np.uint8)
-        posteriors = np.empty((frames.n_steps, self.graph.n_states)) if marginals else None
-
-        def run(begin, end):
-            entries = np.zeros(len(self._sum_entries)) if counts else None
-            forward_backward(
-                layout, self.weights, self._sum_entries, self._back_entries, self.start,
-                table, by_node, row_max, row_lossy, index, offsets, seq_weights,
-                begin, end, TABLE_BYTES, log_z, redo, posteriors, entries,
-            )  # fmt: skip
-            return entries
-
-        parts = _spread(run, offsets, n_jobs)
-        edges = sum(parts)[self.graph.ahead.slot] if counts else None
-        again = np.flatnonzero(redo)
-        if len(again):
-            forward_backward_log(
-                layout, self.log_weights, self.log_start, frames.table, index, offsets,
-                seq_weights, again, TABLE_BYTES, log_z, posteriors, edges,
-            )  # fmt: skip
+        posteriors = np.empty((frames.n_steps, graph.n_states)) if marginals else None
+        edges = np.zeros(len(self.weights)) if counts else None
+        job = _Job(self, frames, _index(frames), offsets, seq_weights, n_jobs)
+        # Each way hands on the sequences that it cannot hold.
+        left = np.arange(n_sequences)
+        for way in (job.lanes, job.blocks, job.log_space):
+            left = way(left, log_z, posteriors, edges)
+            if len(left) == 0:
+                break
         if marginals:
             for s in np.flatnonzero(np.isneginf(log_z)):
                 posteriors[offsets[s] : offsets[s + 1]] = np.nan
         return log_z, posteriors, edges
+
+
+class _Job:
+    """Forward-backward of some sequences; the ways to do it, from the fastest to the safest.
+
+    A way takes the numbers of sequences, fills in their likelihoods and marginals, adds to the
+    counts of the edges, and returns the sequences that it could not hold.
+    """
+
+    def __init__(self, chain, frames, index, offsets, seq_weights, n_jobs):
+        self.chain, self.graph = chain, chain.graph
+        self.frames, self.index = frames, index
+        self.offsets, self.seq_weights = offsets, seq_weights
+        self.n_jobs = n_jobs
+        self.redo = np.zeros(len(offsets) - 1, dtype=np.uint8)
+
+    @cached_property
+    def scaled(self):
+        return scale_rows(self.frames.table, self.chain._smallest)
+
+    def lanes(self, chosen, log_z, posteriors, edges):
+        graph, chain = self.graph, self.chain
+        groups = _groups(graph, self.offsets, WIDTH * (graph.n_nodes + graph.n_states))
+        if groups is None:
+            return chosen
+        dense = self.index is None
+        table, row_max, row_lossy = (self.frames.table, None, None) if dense else self.scaled
+
+        def run(begin, end):
+            found = None if edges is None else np.zeros(len(edges))
+            lanes_sums(
+                graph.layout, chain.weights, chain._smallest, chain.start, table, row_max,
+                row_lossy, self.index, self.offsets, self.seq_weights, groups.order, begin, end,
+                log_z, self.redo, posteriors, found,
+            )  # fmt: skip
+            return found
+
+        _add(edges, _spread(run, groups.offsets, self.n_jobs))
+        return np.flatnonzero(self.redo)
+
+    def blocks(self, chosen, log_z, posteriors, edges):
+        graph, chain = self.graph, self.chain
+        table, row_max, row_lossy = self.scaled
+        table, by_node = _by_node(graph, table, self.frames)
+
+        def run(begin, end):
+            found = None if edges is None else np.zeros(len(chain._sum_entries))
+            forward_backward(
+                graph.layout, chain.weights, chain._sum_entries, chain._back_entries, chain.start,
+                table, by_node, row_max, row_lossy, self.index, self.offsets, self.seq_weights,
+                chosen[begin:end], TABLE_BYTES, log_z, self.redo, posteriors, found,
+            )  # fmt: skip
+            return None if edges is None else found[graph.ahead.slot]
+
+        _add(edges, self._spread(run, chosen))
+        return np.flatnonzero(self.redo)
+
+    def log_space(self, chosen, log_z, posteriors, edges):
+        chain = self.chain
+
+        def run(begin, end):
+            found = None if edges is None else np.zeros(len(edges))
+            forward_backward_log(
+                self.graph.layout, chain.log_weights, chain.log_start, self.frames.table,
+                self.index, self.offsets, self.seq_weights, chosen[begin:end], TABLE_BYTES, log_z,
+                posteriors, found,
+            )  # fmt: skip
+            return found
+
+        _add(edges, self._spread(run, chosen))
+        return chosen[:0]
+
+    def _spread(self, run, chosen):
+        lengths = self.offsets[chosen + 1] - self.offsets[chosen]
+        return _spread(run, np.concatenate([[0], np.cumsum(lengths)]), self.n_jobs)
+
+
+def _add(edges, parts):
+    if edges is not None:
+        for part in parts:
+            edges += part
 
 
 def best_feasible_path(graph, frames, offsets, *, n_jobs=None):
@@ -146,9 +221,22 @@ def longest(offsets):
 
 def _decode(graph, log_weights, entries, log_start, frames, offsets, n_jobs):
     index = _index(frames)
-    table, by_node = _by_node(graph, frames.table, frames)
     path = np.empty(frames.n_steps, dtype=np.int32)
     log_prob = np.empty(len(offsets) - 1)
+    groups = _groups(graph, offsets, graph.n_nodes * (1 if graph.few_edges else WIDTH))
+    if groups is not None:
+        check_frames(frames, graph.n_states)
+
+        def run_lanes(begin, end):
+            lanes_viterbi(
+                graph.layout, log_weights, log_start, frames.table, index, offsets, groups.order,
+                begin, end, graph.few_edges, path, log_prob,
+            )  # fmt: skip
+
+        _spread(run_lanes, groups.offsets, n_jobs)
+        return path, log_prob
+
+    table, by_node = _by_node(graph, frames.table, frames)
 
     def run(begin, end):
         viterbi(
@@ -158,6 +246,29 @@ def _decode(graph, log_weights, entries, log_start, frames, offsets, n_jobs):
 
     _spread(run, offsets, n_jobs)
     return path, log_prob
+
+
+class _Groups(NamedTuple):
+    """Sequences that are worked on 8 at a time."""
+
+    order: np.ndarray  # the sequences, longest first
+    offsets: np.ndarray  # sums of the longest of each group
+
+
+def _groups(graph, offsets, row_bytes):
+    """Groups of sequences for the lanes, or None where one at a time is better.
+
+    `row_bytes` is what a step of one sequence takes.
+    """
+    n_sequences, n_steps = len(offsets) - 1, int(offsets[-1])
+    if n_sequences < LANES_FILL or not 0 < graph.n_edges <= LANES_EDGES:
+        return None
+    lengths = np.diff(offsets)
+    order = np.argsort(-lengths, kind="stable")
+    tallest = lengths[order[::WIDTH]]
+    if LANES_FILL * tallest.sum() > n_steps or tallest[0] * WIDTH * row_bytes > LANES_BYTES:
+        return None
+    return _Groups(order, np.concatenate([[0], np.cumsum(tallest)]))
 
 
 def _by_node(graph, table, frames):

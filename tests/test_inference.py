@@ -50,9 +50,9 @@ def build(states, startprob, transmat, constraints, **params):
 
 
 @settings(max_examples=1500, deadline=None, suppress_health_check=list(HealthCheck))
-@given(problem=problems(), block=st.sampled_from([1, 1 << 27]))
-@example(problem=(["A"], np.ones(1), np.ones((1, 1)), np.zeros((1, 1)), []), block=1)
-def test_equals_enumeration(problem, block):
+@given(problem=problems(), block=st.sampled_from([1, 1 << 27]), fill=st.sampled_from([0, 9]))
+@example(problem=(["A"], np.ones(1), np.ones((1, 1)), np.zeros((1, 1)), []), block=1, fill=0)
+def test_equals_enumeration(problem, block, fill):
     states, startprob, transmat, log_b, constraints = problem
     truth = Enumeration(startprob, transmat, log_b, states, constraints)
     free = Enumeration(startprob, transmat, log_b, states)
@@ -61,6 +61,7 @@ def test_equals_enumeration(problem, block):
         assert not truth.feasible
         return
     table_bytes, inference.TABLE_BYTES = inference.TABLE_BYTES, block
+    lanes_fill, inference.LANES_FILL = inference.LANES_FILL, fill
     try:
         if not truth.feasible:
             for ask in (model.predict, model.decode, model.predict_proba):
@@ -91,6 +92,7 @@ def test_equals_enumeration(problem, block):
         np.testing.assert_allclose(smoothed.transitions, truth.transitions(), **close)
     finally:
         inference.TABLE_BYTES = table_bytes
+        inference.LANES_FILL = lanes_fill
 
 
 def check_posterior_path(model, truth, marginals, log_b, states):
@@ -117,8 +119,15 @@ def exact_log_sum(terms):
     return float(sum(Decimal(x).exp() for x in terms).ln())
 
 
+@pytest.fixture(params=["lanes", "one at a time"])
+def lanes(request, monkeypatch):
+    """With 8 sequences at a time wherever possible, and without."""
+    monkeypatch.setattr(inference, "LANES_FILL", 0 if request.param == "lanes" else 9)
+    return request.param
+
+
 @pytest.mark.parametrize("gap", [1.0, 300.0, 800.0, 5000.0, 20000.0])
-def test_feasible_mass_far_below_the_infeasible(gap):
+def test_feasible_mass_far_below_the_infeasible(gap, lanes):
     """A state must be visited that costs e^-gap: log Z, path and marginals stay exact."""
     T = 6
     log_b = np.zeros((T, 3))
@@ -134,7 +143,7 @@ def test_feasible_mass_far_below_the_infeasible(gap):
     np.testing.assert_allclose(model.predict_proba(log_b), truth.marginals(), atol=1e-8)
 
 
-def test_a_path_that_looks_lost_half_way():
+def test_a_path_that_looks_lost_half_way(lanes):
     """Two states that never meet: the one that is e^-3000 behind half way wins in the end."""
     T = 400
     log_b = np.zeros((T, 2))
@@ -149,7 +158,7 @@ def test_a_path_that_looks_lost_half_way():
 
 
 @pytest.mark.parametrize("weight", [1e-20, 1e-50, 1e-150, 1e-300])
-def test_small_weights_after_small_emissions(weight):
+def test_small_weights_after_small_emissions(weight, lanes):
     """No emission alone is extreme, but with the weight that follows the product is no double."""
     startprob = [0.5, 0.0, 0.0, 0.0, 0.5]
     transmat = np.zeros((5, 5))
@@ -166,7 +175,7 @@ def test_small_weights_after_small_emissions(weight):
     np.testing.assert_allclose(model.predict_proba(log_b), np.eye(5)[path], atol=1e-8)
 
 
-def test_what_a_row_has_lost_stays_lost_when_it_is_scaled_up():
+def test_what_a_row_has_lost_stays_lost_when_it_is_scaled_up(lanes):
     """The accepted state has few digits left in a row whose total is small itself."""
     log_b = np.array([[-792.43, -520.97, -64.5, -576.5]])
     startprob = np.array([1e-5, 1 - 1e-5, 0.0, 0.0])
@@ -192,7 +201,7 @@ def test_long_sequences_in_blocks_agree_with_whole_tables(monkeypatch):
 
 
 @pytest.mark.parametrize("n_jobs", [2, 3, -1])
-def test_threads_change_nothing(n_jobs):
+def test_threads_change_nothing(n_jobs, lanes):
     rng = np.random.default_rng(0)
     X = [rng.normal(size=(rng.integers(1, 60), 3)) for _ in range(50)]
     X = [x * (1000.0 if k % 7 == 0 else 1.0) for k, x in enumerate(X)]
@@ -206,7 +215,7 @@ def test_threads_change_nothing(n_jobs):
     np.testing.assert_allclose(one.log_likelihood(X), many.log_likelihood(X), rtol=1e-12)
 
 
-def test_ties_go_to_the_lowest_state():
+def test_ties_go_to_the_lowest_state(lanes):
     model = ConstrainedHMM.from_parameters(
         np.full(3, 1 / 3), np.full((3, 3), 1 / 3), constraints=Segments(1)
     )

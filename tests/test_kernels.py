@@ -8,7 +8,7 @@ from skchmm import inference
 from skchmm._blocks import WIDTH, Blocks
 from skchmm._kernels import layout
 from skchmm._kernels.normal import diagonal_log_densities
-from skchmm.constraints import AtMostVisits, CoolDown, ExactVisits, Segments, VisitBy
+from skchmm.constraints import AtMostVisits, CoolDown, ExactVisits, Precedence, Segments, VisitBy
 from skchmm.emissions import Frames
 from skchmm.graph import AugmentedGraph
 from skchmm.inference import Chain
@@ -58,9 +58,10 @@ def test_all_ways_to_compute_agree(name, ties, instruction_sets, monkeypatch):
     for k in instruction_sets.values():
         layout.use_instruction_set(k)
         for form in (frames, dense):
-            for bytes_ in (1, 1 << 20):
+            for bytes_, fill in ((1, 9), (1 << 20, 9), (1 << 20, 0)):
                 for n_jobs in (1, 2):
                     monkeypatch.setattr(inference, "TABLE_BYTES", bytes_)
+                    monkeypatch.setattr(inference, "LANES_FILL", fill)
                     path, log_prob = chain.decode(form, offsets, n_jobs=n_jobs)
                     smoothed = chain.smooth(form, offsets, counts=True, n_jobs=n_jobs)
                     answers.append((path, log_prob, smoothed))
@@ -78,10 +79,14 @@ def test_all_ways_to_compute_agree(name, ties, instruction_sets, monkeypatch):
         )
 
 
-def test_winners_noted_and_found_again_agree(monkeypatch):
+@pytest.mark.parametrize("fill", [0, 9])
+@pytest.mark.parametrize("few_edges", [False, True])
+def test_winners_noted_and_found_again_agree(fill, few_edges, monkeypatch):
     """Small graphs note the winner of every step, large ones find it again."""
+    monkeypatch.setattr(inference, "LANES_FILL", fill)
     for name in PROBLEMS:
         chain, frames, offsets = problem(name, ties=True)
+        monkeypatch.setattr(chain.graph, "few_edges", few_edges)
         path, log_prob = chain.decode(frames, offsets)
         for s in np.flatnonzero(np.isfinite(log_prob)):
             values = table_of_values(chain, frames.dense()[offsets[s] : offsets[s + 1]])
@@ -118,6 +123,41 @@ def trace_back(chain, rows):
         m = g.sources[into][(rows[t - 1][g.sources[into]] + chain.log_weights[into]).argmax()]
         path.append(g.node_states[m])
     return path[::-1]
+
+
+@pytest.mark.parametrize("scale", [3.0, 10.0, 18.0])
+@pytest.mark.parametrize("ordered", [False, True])
+def test_lanes_keep_nodes_that_drift_apart(ordered, scale, instruction_sets, monkeypatch):
+    """Rules that only lead forward: rows span hundreds of orders of magnitude, and all of it counts."""
+    rng = np.random.default_rng(0)
+    rules = [ExactVisits(k, 1) for k in range(6)]
+    if ordered:
+        rules += [Precedence(k, k + 1) for k in range(5)]
+    controller = skchmm.compile(rules, list(range(6)))
+    transmat = 0.8 * np.eye(6) + 0.2 / 6
+    chain = Chain(AugmentedGraph(controller, np.ones(6) > 0, transmat > 0), np.ones(6) / 6, transmat)
+    lengths = [400, 300, 7, 300, 380, 6, 350, 290, 310, 6, 200]
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    logs = [rng.normal(size=(n, 6)) * scale for n in lengths]
+    for k, log_b in enumerate(logs):  # each follows its own order of the states, but not strictly
+        order = np.arange(6) if ordered else rng.permutation(6)
+        log_b[np.arange(len(log_b)), order[np.arange(len(log_b)) * 6 // len(log_b)]] += 2 * scale
+        log_b[rng.random(log_b.shape) < 0.02 * (k % 2)] = -np.inf
+    frames = Frames(np.concatenate(logs))
+    monkeypatch.setattr(inference._Job, "lanes", lambda self, chosen, *_: chosen)
+    monkeypatch.setattr(inference._Job, "blocks", lambda self, chosen, *_: chosen)
+    truth = chain.smooth(frames, offsets, counts=True)
+    monkeypatch.undo()
+    monkeypatch.setattr(inference, "LANES_FILL", 0)
+    monkeypatch.setattr(inference, "LANES_BYTES", 1 << 26)
+    monkeypatch.setattr(inference._Job, "blocks", None)  # the lanes hold all of them
+    for k in instruction_sets.values():
+        layout.use_instruction_set(k)
+        found = chain.smooth(frames, offsets, counts=True)
+        np.testing.assert_allclose(found.log_z, truth.log_z, rtol=1e-12)
+        np.testing.assert_allclose(found.posteriors, truth.posteriors, rtol=1e-8, atol=1e-12)
+        np.testing.assert_allclose(found.transitions, truth.transitions, rtol=1e-8, atol=1e-12)
+        np.testing.assert_allclose(chain.log_likelihood(frames, offsets), truth.log_z, rtol=1e-12)
 
 
 def test_blocks_hold_every_edge_once():

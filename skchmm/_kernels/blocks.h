@@ -28,6 +28,29 @@ typedef struct {
     double *counts; /* by entry of the blocks ahead, or NULL */
 } Backward;
 
+/* Edges of 8 sequences side by side, by target or by source. */
+typedef struct {
+    int64_t n_nodes;
+    const int32_t *start;  /* edges of node m: start[m] .. start[m + 1] */
+    const int32_t *other;  /* the source (the target) of each */
+    const int32_t *states; /* of the nodes */
+    const uint8_t *alike;  /* 4: this node and the next 3 have the same others; else 1 */
+    int plain;             /* node m is state m */
+} Side;
+
+/* Sums of 8 sequences are kept within these bounds. */
+#define LANES_LOW 1e-40
+#define LANES_HIGH 1e20
+/* Steps of which expected counts are added up before they go to memory. */
+#define LANES_STEPS 8
+
+#define SIXTEEN(n) n, n + 1, n + 2, n + 3, n + 4, n + 5, n + 6, n + 7, n + 8, n + 9, n + 10, \
+                   n + 11, n + 12, n + 13, n + 14, n + 15
+static const double WHOLE_NUMBERS[256] = {
+    SIXTEEN(0), SIXTEEN(16), SIXTEEN(32), SIXTEEN(48), SIXTEEN(64), SIXTEEN(80), SIXTEEN(96),
+    SIXTEEN(112), SIXTEEN(128), SIXTEEN(144), SIXTEEN(160), SIXTEEN(176), SIXTEEN(192),
+    SIXTEEN(208), SIXTEEN(224), SIXTEEN(240)};
+
 /* ------------------------------------------------------------------ plain C */
 typedef struct { double x[8]; } Eight;
 
@@ -70,7 +93,36 @@ static inline void eight_store_head(double *p, Eight a, int64_t left)
 static inline void eight_bytes(uint8_t *p, Eight a)
 { for (int i = 0; i < 8; i++) p[i] = (uint8_t)a.x[i]; }
 
+static inline Eight eight_sub(Eight a, Eight b)
+{ for (int i = 0; i < 8; i++) a.x[i] -= b.x[i]; return a; }
+static inline Eight eight_div(Eight a, Eight b)
+{ for (int i = 0; i < 8; i++) a.x[i] /= b.x[i]; return a; }
+static inline Eight eight_min(Eight a, Eight b)
+{ for (int i = 0; i < 8; i++) a.x[i] = a.x[i] < b.x[i] ? a.x[i] : b.x[i]; return a; }
+static inline Eight eight_round(Eight a)
+{ for (int i = 0; i < 8; i++) a.x[i] = rint(a.x[i]); return a; }
+static inline Eight eight_power(Eight k)
+{ for (int i = 0; i < 8; i++) k.x[i] = ldexp(1.0, (int)k.x[i]); return k; }
+static inline int eight_above(Eight a, Eight b)
+{ int r = 0; for (int i = 0; i < 8; i++) r |= (a.x[i] > b.x[i]) << i; return r; }
+static inline void eight_transpose(Eight *x)
+{
+    for (int i = 0; i < 8; i++)
+        for (int j = 0; j < i; j++) {
+            double swap = x[i].x[j];
+            x[i].x[j] = x[j].x[i];
+            x[j].x[i] = swap;
+        }
+}
+
 #define TARGET
+#define SUB eight_sub
+#define DIV eight_div
+#define MIN eight_min
+#define ROUND eight_round
+#define POWER eight_power
+#define ABOVE eight_above
+#define TRANSPOSE eight_transpose
 #define NAME(f) f##_plain
 #define HEAD eight_head
 #define GATHER eight_gather
@@ -90,6 +142,7 @@ static inline void eight_bytes(uint8_t *p, Eight a)
 #define TOTAL eight_total
 #define LARGEST eight_largest
 #include "blocks_steps.h"
+#include "lanes_steps.h"
 
 #if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
 #define SKCHMM_X86 1
@@ -174,7 +227,56 @@ AVX2 static inline void pair_bytes(uint8_t *p, Pair v)
     _mm_storel_epi64((__m128i *)p, _mm_packus_epi16(words, words));
 }
 
+AVX2 static inline Pair pair_sub(Pair x, Pair y)
+{ Pair r = {_mm256_sub_pd(x.a, y.a), _mm256_sub_pd(x.b, y.b)}; return r; }
+AVX2 static inline Pair pair_div(Pair x, Pair y)
+{ Pair r = {_mm256_div_pd(x.a, y.a), _mm256_div_pd(x.b, y.b)}; return r; }
+AVX2 static inline Pair pair_min(Pair x, Pair y)
+{ Pair r = {_mm256_min_pd(x.a, y.a), _mm256_min_pd(x.b, y.b)}; return r; }
+AVX2 static inline Pair pair_round(Pair x)
+{ Pair r = {_mm256_round_pd(x.a, 8), _mm256_round_pd(x.b, 8)}; return r; }
+AVX2 static inline __m256d quad_power(__m256d k)
+{
+    __m256i wide = _mm256_cvtepi32_epi64(_mm256_cvtpd_epi32(k));
+    return _mm256_castsi256_pd(_mm256_slli_epi64(_mm256_add_epi64(wide, _mm256_set1_epi64x(1023)), 52));
+}
+AVX2 static inline Pair pair_power(Pair k)
+{ Pair r = {quad_power(k.a), quad_power(k.b)}; return r; }
+AVX2 static inline int pair_above(Pair x, Pair y)
+{
+    return _mm256_movemask_pd(_mm256_cmp_pd(x.a, y.a, _CMP_GT_OQ))
+           | _mm256_movemask_pd(_mm256_cmp_pd(x.b, y.b, _CMP_GT_OQ)) << 4;
+}
+AVX2 static inline void quad_transpose(__m256d *p, __m256d *q, __m256d *r, __m256d *s)
+{
+    __m256d a = _mm256_unpacklo_pd(*p, *q), b = _mm256_unpackhi_pd(*p, *q);
+    __m256d c = _mm256_unpacklo_pd(*r, *s), d = _mm256_unpackhi_pd(*r, *s);
+    *p = _mm256_permute2f128_pd(a, c, 0x20);
+    *q = _mm256_permute2f128_pd(b, d, 0x20);
+    *r = _mm256_permute2f128_pd(a, c, 0x31);
+    *s = _mm256_permute2f128_pd(b, d, 0x31);
+}
+AVX2 static inline void pair_transpose(Pair *x)
+{
+    quad_transpose(&x[0].a, &x[1].a, &x[2].a, &x[3].a);
+    quad_transpose(&x[0].b, &x[1].b, &x[2].b, &x[3].b);
+    quad_transpose(&x[4].a, &x[5].a, &x[6].a, &x[7].a);
+    quad_transpose(&x[4].b, &x[5].b, &x[6].b, &x[7].b);
+    for (int i = 0; i < 4; i++) {
+        __m256d swap = x[i].b;
+        x[i].b = x[i + 4].a;
+        x[i + 4].a = swap;
+    }
+}
+
 #define TARGET AVX2
+#define SUB pair_sub
+#define DIV pair_div
+#define MIN pair_min
+#define ROUND pair_round
+#define POWER pair_power
+#define ABOVE pair_above
+#define TRANSPOSE pair_transpose
 #define HEAD pair_head
 #define GATHER pair_gather
 #define EQUAL pair_equal
@@ -194,6 +296,7 @@ AVX2 static inline void pair_bytes(uint8_t *p, Pair v)
 #define TOTAL pair_total
 #define LARGEST pair_largest
 #include "blocks_steps.h"
+#include "lanes_steps.h"
 
 /* ------------------------------------------------------------------ AVX-512 */
 #define AVX512 __attribute__((target("avx512f,avx512dq")))
@@ -241,7 +344,38 @@ AVX512 static inline void wide_bytes(uint8_t *p, __m512d v)
     _mm_storel_epi64((__m128i *)p, _mm_packus_epi16(half, half));
 }
 
+AVX512 static inline __m512d wide_round(__m512d x)
+{ return _mm512_roundscale_pd(x, 8); }
+AVX512 static inline __m512d wide_power(__m512d k)
+{ return _mm512_scalef_pd(_mm512_set1_pd(1.0), k); }
+AVX512 static inline int wide_above(__m512d x, __m512d y)
+{ return _mm512_cmp_pd_mask(x, y, _CMP_GT_OQ); }
+AVX512 static inline void wide_transpose(__m512d *x)
+{
+    __m512d pair[8], quad[8];
+    for (int i = 0; i < 8; i += 2) {
+        pair[i] = _mm512_unpacklo_pd(x[i], x[i + 1]);
+        pair[i + 1] = _mm512_unpackhi_pd(x[i], x[i + 1]);
+    }
+    for (int h = 0; h < 8; h += 4)
+        for (int i = 0; i < 2; i++) {
+            quad[h + i] = _mm512_shuffle_f64x2(pair[h + i], pair[h + i + 2], 0x88);
+            quad[h + i + 2] = _mm512_shuffle_f64x2(pair[h + i], pair[h + i + 2], 0xDD);
+        }
+    for (int i = 0; i < 4; i++) {
+        x[i] = _mm512_shuffle_f64x2(quad[i], quad[i + 4], 0x88);
+        x[i + 4] = _mm512_shuffle_f64x2(quad[i], quad[i + 4], 0xDD);
+    }
+}
+
 #define TARGET AVX512
+#define SUB _mm512_sub_pd
+#define DIV _mm512_div_pd
+#define MIN _mm512_min_pd
+#define ROUND wide_round
+#define POWER wide_power
+#define ABOVE wide_above
+#define TRANSPOSE wide_transpose
 #define HEAD wide_head
 #define GATHER wide_gather
 #define EQUAL wide_equal
@@ -261,6 +395,7 @@ AVX512 static inline void wide_bytes(uint8_t *p, __m512d v)
 #define TOTAL wide_total
 #define LARGEST wide_largest
 #include "blocks_steps.h"
+#include "lanes_steps.h"
 
 /* As spread_rows, for up to 16 states and nodes, by a permutation. */
 AVX512 static void spread_rows_registers(int64_t n, int64_t n_states, int64_t n_nodes,
@@ -372,11 +507,25 @@ typedef struct {
                         const int32_t *, double *);
     void (*normal_rows)(int64_t, int64_t, int64_t, const double *, const double *, const double *,
                         const double *, double *);
+    void (*lanes_fill)(int64_t, int64_t, const double *, const int64_t *, double *);
+    int (*lanes_exp)(int64_t, int64_t, double, const int8_t *, double *, double *);
+    double *(*lanes_choose_run)(const Side *, const double *, int64_t, int64_t, const double *,
+                                double *, double *, uint8_t *);
+    void (*lanes_max_run)(const Side *, const double *, int64_t, int64_t, const double *, double *);
+    int64_t (*lanes_sum_run)(const Side *, const double *, int64_t, int64_t, const double *,
+                             double *, int, double *, double *);
+    void (*lanes_back_run)(const Side *, const double *, int64_t, int64_t, int, const double *,
+                           const double *, double **, double *, double *, double *, double *);
+    void (*lanes_first)(const Side *, int64_t, int, const double *, double **, const double *,
+                        double *);
 } Steps;
 
 #define STEPS(isa, small, choose, spread) {#isa, small, max_step_##isa, sum_step_##isa, back_step_##isa, \
                     count_step_##isa, choose, sum_run_##isa, best_source_##isa, back_run_##isa, \
-                    put_gamma_##isa, multiply_##isa, spread, normal_rows_##isa}
+                    put_gamma_##isa, multiply_##isa, spread, normal_rows_##isa, \
+                    lanes_fill_##isa, lanes_exp_##isa, lanes_choose_run_##isa, \
+                    lanes_max_run_##isa, lanes_sum_run_##isa, lanes_back_run_##isa, \
+                    lanes_first_##isa}
 
 /* The steps for an instruction set, or the best that there is where it is not to be had. */
 static inline const Steps *choose_steps(int at_most)

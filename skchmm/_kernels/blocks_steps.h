@@ -282,23 +282,3 @@ TARGET static void NAME(normal_rows)(int64_t n, int64_t d, int64_t S, const doub
             STORE(out + t * S + k, MUL(sum, SPREAD(-0.5)));
         }
 }
-
-#undef TARGET
-#undef NAME
-#undef W8
-#undef SPREAD
-#undef LOAD
-#undef STORE
-#undef ADD
-#undef MUL
-#undef MAX
-#undef FMA
-#undef BETWEEN
-#undef TOTAL
-#undef LARGEST
-#undef STORE_HEAD
-#undef PICK
-#undef BYTES
-#undef HEAD
-#undef GATHER
-#undef EQUAL

@@ -21,7 +21,7 @@ from libc.string cimport memcpy, memset
 
 from .layout cimport (
     CHUNK, Backward, Blocks, Emit, Graph, Layout, Steps, block_length, blocks_of, emit_row,
-    epoch_of, frame, free_rows, longest_sequence, new_rows, new_table, run_length, steps,
+    epoch_of, frame, free_rows, longest_of, new_rows, new_table, run_length, steps,
 )
 
 import numpy as np
@@ -351,7 +351,7 @@ def forward_backward(Layout layout,                     # IN
                      const int32_t[::1] rows,           # IN or None: row t of table is step t
                      const int64_t[::1] offsets,        # IN
                      const double[::1] seq_weights,     # IN or None, for the counts
-                     int64_t begin, int64_t end,        # IN, the sequences
+                     const int64_t[::1] chosen,         # IN, the sequences
                      int64_t budget,                    # IN, bytes for the table of alpha
                      double[::1] log_z,                 # OUT, -inf where infeasible
                      uint8_t[::1] redo,                 # OUT, 1: not right, needs log space
@@ -363,15 +363,15 @@ def forward_backward(Layout layout,                     # IN
     cdef Model model
     cdef Emit emit
     cdef Work w
-    cdef int64_t s, k, T, longest = longest_sequence(offsets, begin, end)
+    cdef int64_t s, c, k, T, longest = longest_of(offsets, chosen)
     cdef int64_t block = block_length(longest, g.stride, budget), M = weights.shape[0]
     cdef bint counting = counts is not None
     cdef int status
     cdef double weight
     if g.n_nodes == 0:
-        for s in range(begin, end):
-            log_z[s] = -INFINITY
-            redo[s] = 0
+        for c in range(chosen.shape[0]):
+            log_z[chosen[c]] = -INFINITY
+            redo[chosen[c]] = 0
         return
     model.edge_weights = &edge_weights[0] if edge_weights.shape[0] else NULL
     model.weights = &weights[0] if M else NULL
@@ -395,7 +395,8 @@ def forward_backward(Layout layout,                     # IN
         w.counts = new_rows(1, M)
         emit.buffer = new_rows(1 if by_node else CHUNK, g.stride)
         with nogil:
-            for s in range(begin, end):
+            for c in range(chosen.shape[0]):
+                s = chosen[c]
                 T = offsets[s + 1] - offsets[s]
                 status = forward(g, do, &model, &emit, offsets[s], T, block, &w, &log_z[s])
                 if status == FINE and w.keep:

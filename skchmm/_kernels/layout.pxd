@@ -1,5 +1,5 @@
 from libc.math cimport sqrt
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
 
 
 cdef extern from "blocks.h" nogil:
@@ -19,6 +19,14 @@ cdef extern from "blocks.h" nogil:
         double floor
         double *v
         double *counts
+
+    ctypedef struct Side:
+        int64_t n_nodes
+        const int32_t *start
+        const int32_t *other
+        const int32_t *states
+        const uint8_t *alike
+        int plain
 
     ctypedef struct Steps:
         const char *name
@@ -49,6 +57,22 @@ cdef extern from "blocks.h" nogil:
                             const int32_t *, double *) noexcept nogil
         void (*normal_rows)(int64_t, int64_t, int64_t, const double *, const double *,
                             const double *, const double *, double *) noexcept nogil
+        void (*lanes_fill)(int64_t, int64_t, const double *, const int64_t *,
+                           double *) noexcept nogil
+        int (*lanes_exp)(int64_t, int64_t, double, const int8_t *, double *,
+                         double *) noexcept nogil
+        double *(*lanes_choose_run)(const Side *, const double *, int64_t, int64_t,
+                                    const double *, double *, double *,
+                                    uint8_t *) noexcept nogil
+        void (*lanes_max_run)(const Side *, const double *, int64_t, int64_t, const double *,
+                              double *) noexcept nogil
+        int64_t (*lanes_sum_run)(const Side *, const double *, int64_t, int64_t, const double *,
+                                 double *, int, double *, double *) noexcept nogil
+        void (*lanes_back_run)(const Side *, const double *, int64_t, int64_t, int,
+                               const double *, const double *, double **, double *, double *,
+                               double *, double *) noexcept nogil
+        void (*lanes_first)(const Side *, int64_t, int, const double *, double **, const double *,
+                            double *) noexcept nogil
 
     const Steps *choose_steps(int at_most)
 
@@ -143,6 +167,14 @@ cdef inline int64_t longest_sequence(const int64_t[::1] offsets, int64_t begin,
     cdef int64_t s, longest = 1
     for s in range(begin, end):
         longest = max(longest, offsets[s + 1] - offsets[s])
+    return longest
+
+
+cdef inline int64_t longest_of(const int64_t[::1] offsets,
+                               const int64_t[::1] chosen) noexcept nogil:
+    cdef int64_t c, longest = 1
+    for c in range(chosen.shape[0]):
+        longest = max(longest, offsets[chosen[c] + 1] - offsets[chosen[c]])
     return longest
 
 

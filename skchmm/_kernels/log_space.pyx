@@ -9,7 +9,7 @@ from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
-from .layout cimport Graph, Layout, epoch_of, frame, longest_sequence
+from .layout cimport Graph, Layout, epoch_of, frame, longest_of
 
 
 cdef struct Model:
@@ -204,11 +204,10 @@ def forward_backward_log(Layout layout,                   # IN
     cdef const Graph *g = &layout.graph
     cdef Model model
     cdef Work w
-    cdef int64_t s, c, k, T, N = g.n_nodes, longest = 1, M = log_weights.shape[0]
+    cdef int64_t s, c, k, T, N = g.n_nodes, longest = longest_of(offsets, chosen)
+    cdef int64_t M = log_weights.shape[0]
     cdef bint counting = counts is not None
     cdef double weight
-    for c in range(chosen.shape[0]):
-        longest = max(longest, longest_sequence(offsets, chosen[c], chosen[c] + 1))
     cdef int64_t block = longest
     model.log_weights = &log_weights[0] if M else NULL
     model.log_start, model.log_table = &log_start[0], &log_table[0, 0]

@@ -1,0 +1,348 @@
+/* Recursions on 8 sequences at once, for one instruction set; included by blocks.h after
+ * blocks_steps.h, whose macros it uses.
+ *
+ * A row holds 8 numbers a node, one a sequence, so an edge is one operation for all of them and
+ * nothing is gathered or padded. Edges are listed by target (by source, going back).
+ */
+
+/* exp(x) for x <= 0; what is below 1e-307 is 0. */
+TARGET static inline W8 NAME(exp_of)(W8 x)
+{
+    static const double c[] = {1.0 / 6227020800, 1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800,
+                               1.0 / 362880, 1.0 / 40320, 1.0 / 5040, 1.0 / 720, 1.0 / 120,
+                               1.0 / 24, 1.0 / 6, 0.5, 1.0, 1.0};
+    W8 least = SPREAD(-707.0), kept = MAX(x, least);
+    W8 k = ROUND(MUL(kept, SPREAD(1.4426950408889634)));
+    W8 r = FMA(k, SPREAD(-0.693145751953125), kept);
+    r = FMA(k, SPREAD(-1.4286068203094172e-06), r);
+    W8 p = SPREAD(c[0]);
+    for (int i = 1; i < 14; i++)
+        p = FMA(p, r, SPREAD(c[i]));
+    return PICK(x, least, MUL(p, POWER(k)), SPREAD(0.0));
+}
+
+/* out(t, i, lane) = table(at(t, lane), i) */
+TARGET static void NAME(lanes_fill)(int64_t n, int64_t n_states, const double *table,
+                                    const int64_t *at, double *out)
+{
+    for (int64_t t = 0; t < n; t++, at += 8, out += 8 * n_states)
+        for (int64_t i = 0; i < n_states; i += 8) {
+            W8 x[8];
+            for (int l = 0; l < 8; l++)
+                x[l] = HEAD(table + at[l] * n_states + i, n_states - i);
+            TRANSPOSE(x);
+            for (int64_t j = 0; j < 8 && j < n_states - i; j++)
+                STORE(out + 8 * (i + j), x[j]);
+        }
+}
+
+/* Logarithms to probabilities relative to the largest of a step, in place. The largest are added
+ * to `total` for the first active(t) lanes; returns the lanes with a ratio that is lost. */
+TARGET static int NAME(lanes_exp)(int64_t n, int64_t n_states, double log_lossy,
+                                  const int8_t *active, double *table, double *total)
+{
+    W8 zero = SPREAD(0.0), none = SPREAD(-INFINITY), limit = SPREAD(log_lossy);
+    int lost = 0;
+    for (int64_t t = 0; t < n; t++, table += 8 * n_states) {
+        double tops[8];
+        W8 top = LOAD(table);
+        for (int64_t i = 1; i < n_states; i++)
+            top = MAX(top, LOAD(table + 8 * i));
+        STORE(tops, top);
+        for (int l = 0; l < active[t]; l++)
+            total[l] += tops[l];
+        top = PICK(top, none, top, zero);
+        int small = 0;
+        for (int64_t i = 0; i < n_states; i++) {
+            W8 x = SUB(LOAD(table + 8 * i), top);
+            small |= ABOVE(limit, x) & ABOVE(x, none);
+            STORE(table + 8 * i, NAME(exp_of)(x));
+        }
+        lost |= small & ((1 << active[t]) - 1);
+    }
+    return lost;
+}
+
+/* Written out, so that what they work on stays in registers. */
+#define FOR_ALIKE(what)             \
+    do {                            \
+        what(0);                    \
+        if (g->alike[m] == 4) {     \
+            what(1);                \
+            what(2);                \
+            what(3);                \
+        }                           \
+    } while (0)
+
+/* n steps; values in two rows in turn, of which the last is returned. choices(t, node, lane) is the
+ * number of the edge that won, the first of equals. */
+#define TRY(i, edge)                                             \
+    do {                                                         \
+        W8 candidate = ADD(from, SPREAD(weights[edge]));         \
+        which[i] = PICK(candidate, best[i], number, which[i]);   \
+        best[i] = MAX(best[i], candidate);                       \
+    } while (0)
+#define FINISH(i)                                                                            \
+    do {                                                                                     \
+        STORE(there + 8 * (m + i), ADD(best[i], LOAD(emit + 8 * g->states[m + i])));         \
+        BYTES(choices + 8 * (m + i), which[i]);                                              \
+    } while (0)
+TARGET static double *NAME(lanes_choose_run)(const Side *g, const double *weights, int64_t n,
+                                             int64_t n_states, const double *emit, double *here,
+                                             double *there, uint8_t *choices)
+{
+    const W8 none = SPREAD(-INFINITY), zero = SPREAD(0.0);
+    for (int64_t t = 0; t < n; t++, emit += 8 * n_states, choices += 8 * g->n_nodes) {
+        for (int64_t m = 0; m < g->n_nodes; m += g->alike[m]) {
+            int64_t k = g->start[m], degree = g->start[m + 1] - k;
+            W8 best[4] = {none, none, none, none}, which[4] = {zero, zero, zero, zero};
+            if (g->alike[m] == 4)
+                for (int64_t j = 0; j < degree; j++, k++) {
+                    W8 from = LOAD(here + 8 * g->other[k]), number = SPREAD(WHOLE_NUMBERS[j]);
+                    TRY(0, k);
+                    TRY(1, k + degree);
+                    TRY(2, k + 2 * degree);
+                    TRY(3, k + 3 * degree);
+                }
+            else
+                for (int64_t j = 0; j < degree; j++, k++) {
+                    W8 from = LOAD(here + 8 * g->other[k]), number = SPREAD(WHOLE_NUMBERS[j]);
+                    TRY(0, k);
+                }
+            FOR_ALIKE(FINISH);
+        }
+        double *swap = here;
+        here = there;
+        there = swap;
+    }
+    return here;
+}
+#undef TRY
+#undef FINISH
+
+/* n steps; each row of values after the one before it. */
+#define TRY(i, edge) best[i] = MAX(best[i], ADD(from, SPREAD(weights[edge])))
+#define FINISH(i) STORE(out + 8 * (m + i), ADD(best[i], LOAD(emit + 8 * g->states[m + i])))
+TARGET static void NAME(lanes_max_run)(const Side *g, const double *weights, int64_t n,
+                                       int64_t n_states, const double *emit, double *here)
+{
+    const W8 none = SPREAD(-INFINITY);
+    for (int64_t t = 0; t < n; t++, emit += 8 * n_states) {
+        double *out = here + 8 * g->n_nodes;
+        for (int64_t m = 0; m < g->n_nodes; m += g->alike[m]) {
+            int64_t k = g->start[m], end = g->start[m + 1], degree = end - k;
+            W8 best[4] = {none, none, none, none};
+            if (g->alike[m] == 4)
+                for (; k < end; k++) {
+                    W8 from = LOAD(here + 8 * g->other[k]);
+                    TRY(0, k);
+                    TRY(1, k + degree);
+                    TRY(2, k + 2 * degree);
+                    TRY(3, k + 3 * degree);
+                }
+            else
+                for (; k < end; k++) {
+                    W8 from = LOAD(here + 8 * g->other[k]);
+                    TRY(0, k);
+                }
+            FOR_ALIKE(FINISH);
+        }
+        here = out;
+    }
+}
+#undef TRY
+#undef FINISH
+
+/* sum(i) = the row times the weights (edges, 8) of the 4 nodes, or of the one, from m on. */
+#define TAKE(i, edge) sum[i] = FMA(from, LOAD(weights + 8 * (edge)), sum[i])
+#define GATHER_ALIKE(sum, row)                                      \
+    do {                                                            \
+        int64_t k = g->start[m], end = g->start[m + 1], degree = end - k; \
+        if (g->alike[m] == 4)                                       \
+            for (; k < end; k++) {                                  \
+                W8 from = LOAD(row + 8 * g->other[k]);              \
+                TAKE(0, k);                                         \
+                TAKE(1, k + degree);                                \
+                TAKE(2, k + 2 * degree);                            \
+                TAKE(3, k + 3 * degree);                            \
+            }                                                       \
+        else                                                        \
+            for (; k < end; k++) {                                  \
+                W8 from = LOAD(row + 8 * g->other[k]);              \
+                TAKE(0, k);                                         \
+            }                                                       \
+    } while (0)
+
+/* Up to n steps, each row after the one before it; the steps done. Stops after a step in which one
+ * of the `watched` lanes has a positive sum outside [LOW, HIGH]; the extremes of all lanes are then
+ * in low and high. */
+#define FINISH(i)                                                                        \
+    do {                                                                                 \
+        smallest = MIN(smallest, PICK(sum[i], zero, sum[i], infinity));                  \
+        largest = MAX(largest, sum[i]);                                                  \
+        STORE(out + 8 * (m + i), MUL(sum[i], LOAD(emit + 8 * g->states[m + i])));        \
+    } while (0)
+TARGET static int64_t NAME(lanes_sum_run)(const Side *g, const double *weights, int64_t n,
+                                          int64_t n_states, const double *emit, double *here,
+                                          int watched, double *low, double *high)
+{
+    const W8 zero = SPREAD(0.0), infinity = SPREAD(INFINITY);
+    int64_t t = 0;
+    while (t < n) {
+        double *out = here + 8 * g->n_nodes;
+        W8 smallest = infinity, largest = zero;
+        for (int64_t m = 0; m < g->n_nodes; m += g->alike[m]) {
+            W8 sum[4] = {zero, zero, zero, zero};
+            GATHER_ALIKE(sum, here);
+            FOR_ALIKE(FINISH);
+        }
+        here = out;
+        emit += 8 * n_states;
+        t++;
+        int outside = ABOVE(SPREAD(LANES_LOW), smallest) | ABOVE(largest, SPREAD(LANES_HIGH));
+        if (outside & watched) {
+            STORE(low, smallest);
+            STORE(high, largest);
+            break;
+        }
+    }
+    return t;
+}
+#undef FINISH
+
+/* The marginals of a step: alpha beta of the nodes of each state divided by their sum, which is 1 but
+ * for rounding. Returns 1 / sum; gamma goes down a row. */
+TARGET static inline W8 NAME(lanes_gamma)(const Side *g, int64_t n_states, int active,
+                                          const double *alpha, double **gamma,
+                                          const double *beta, double *by_state)
+{
+    W8 mass = SPREAD(0.0);
+    if (!g->plain)
+        for (int64_t i = 0; i < n_states; i++)
+            STORE(by_state + 8 * i, mass);
+    for (int64_t m = 0; m < g->n_nodes; m++) {
+        W8 product = MUL(LOAD(alpha + 8 * m), LOAD(beta + 8 * m));
+        double *state = by_state + 8 * g->states[m];
+        mass = ADD(mass, product);
+        STORE(state, g->plain ? product : ADD(LOAD(state), product));
+    }
+    W8 scale = SUB(SPREAD(2.0), mass);
+    for (int64_t i = 0; i < n_states; i += 8) {
+        W8 x[8];
+        for (int64_t j = 0; j < 8; j++)
+            x[j] = i + j < n_states ? MUL(LOAD(by_state + 8 * (i + j)), scale) : scale;
+        TRANSPOSE(x);
+        for (int l = 0; l < active; l++)
+            STORE_HEAD(gamma[l] + i, x[l], n_states - i);
+    }
+    for (int l = 0; l < active; l++)
+        gamma[l] -= n_states;
+    return scale;
+}
+
+/* The marginals of the first step. */
+TARGET static void NAME(lanes_first)(const Side *g, int64_t n_states, int active,
+                                     const double *alpha, double **gamma, const double *beta,
+                                     double *by_state)
+{
+    NAME(lanes_gamma)(g, n_states, active, alpha, gamma, beta, by_state);
+}
+
+/* counts(edge, lane) += weight * sum over n steps of alpha(source) v(target); alpha at the last of
+ * them, v at the first, n rows of each. */
+TARGET static void NAME(lanes_count)(const Side *g, const double *weights, int64_t n,
+                                     const double *alpha, const double *v, double *counts)
+{
+    const int64_t row = 8 * g->n_nodes;
+    for (int64_t m = 0; m < g->n_nodes; m++) {
+        int64_t k = g->start[m], end = g->start[m + 1];
+        for (; k < end; k += 4) {
+            int64_t left = end - k < 4 ? end - k : 4;
+            const double *to[4];
+            W8 sum[4];
+            for (int64_t j = 0; j < 4; j++) {
+                to[j] = v + 8 * g->other[j < left ? k + j : k];
+                sum[j] = SPREAD(0.0);
+            }
+            for (int64_t t = 0; t < n; t++) {
+                W8 from = LOAD(alpha - t * row + 8 * m);
+                for (int64_t j = 0; j < 4; j++)
+                    sum[j] = FMA(from, LOAD(to[j] + t * row), sum[j]);
+            }
+            for (int64_t j = 0; j < left; j++)
+                STORE(counts + 8 * (k + j),
+                      FMA(LOAD(weights + 8 * (k + j)), sum[j], LOAD(counts + 8 * (k + j))));
+        }
+    }
+}
+
+/* n steps back: writes the marginals of step t for the first `active` lanes, then takes beta from t
+ * to t - 1. alpha, emit and gamma are given at the first t and go down from there. Rows of beta are
+ * such that alpha . beta is 1 but for rounding; a node without alpha, or of which it would be 1e-180
+ * or less, has none. counts(edge, lane), by source, are added to where given. v: LANES_STEPS rows. */
+#define FINISH(i)                                                   \
+    STORE(beta + 8 * (m + i),                                       \
+          PICK(LOAD(alpha + 8 * (m + i)), zero, PICK(sum[i], least, sum[i], zero), zero))
+TARGET static void NAME(lanes_back_run)(const Side *g, const double *weights, int64_t n,
+                                        int64_t n_states, int active, const double *alpha,
+                                        const double *emit, double **gamma, double *beta,
+                                        double *v, double *by_state, double *counts)
+{
+    const W8 zero = SPREAD(0.0), least = SPREAD(1e-200);
+    const int64_t row = 8 * g->n_nodes;
+    double *here = v;
+    for (int64_t t = 0, kept = 0; t < n; t++) {
+        W8 scale = NAME(lanes_gamma)(g, n_states, active, alpha, gamma, beta, by_state);
+        for (int64_t m = 0; m < g->n_nodes; m++)
+            STORE(here + 8 * m, MUL(LOAD(emit + 8 * g->states[m]), LOAD(beta + 8 * m)));
+        alpha -= row;
+        emit -= 8 * n_states;
+        for (int64_t m = 0; m < g->n_nodes; m += g->alike[m]) {
+            W8 sum[4] = {zero, zero, zero, zero};
+            GATHER_ALIKE(sum, here);
+            FOR_ALIKE(FINISH);
+        }
+        if (counts) {
+            for (int64_t m = 0; m < g->n_nodes; m++)
+                STORE(here + 8 * m, MUL(LOAD(here + 8 * m), scale));
+            kept++;
+            here += row;
+            if (kept == LANES_STEPS || t == n - 1) {
+                NAME(lanes_count)(g, weights, kept, alpha + (kept - 1) * row, v, counts);
+                kept = 0;
+                here = v;
+            }
+        }
+    }
+}
+#undef FINISH
+#undef FOR_ALIKE
+#undef TAKE
+#undef GATHER_ALIKE
+
+#undef TARGET
+#undef NAME
+#undef W8
+#undef SPREAD
+#undef LOAD
+#undef STORE
+#undef ADD
+#undef MUL
+#undef MAX
+#undef FMA
+#undef BETWEEN
+#undef TOTAL
+#undef LARGEST
+#undef STORE_HEAD
+#undef PICK
+#undef BYTES
+#undef HEAD
+#undef GATHER
+#undef EQUAL
+#undef SUB
+#undef MIN
+#undef DIV
+#undef ROUND
+#undef POWER
+#undef ABOVE
+#undef TRANSPOSE

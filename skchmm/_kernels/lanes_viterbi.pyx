@@ -1,0 +1,161 @@
+"""The best paths of 8 sequences at a time: the recursion of viterbi.pyx, one sequence a lane.
+
+The same additions and comparisons in the same order, so the same paths. Each node notes which of
+its edges won where that is cheaper than to find it again along the path.
+"""
+from libc.math cimport INFINITY
+from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdlib cimport free, malloc
+
+from .lanes cimport LANES, Group, active_at, find_alike, read_group, rows_of, side_of
+from .layout cimport Graph, Layout, Side, Steps, epoch_of, free_rows, new_table, steps
+
+cdef enum:
+    CHUNK = 32
+
+
+cdef struct Work:
+    double *values               # 2 rows, or one a step
+    uint8_t *choices             # one row a step, or NULL
+    double *emit                 # (CHUNK, n_states, 8)
+    int64_t *at                  # (CHUNK, 8)
+    uint8_t *alike               # (n_epochs, n_nodes)
+
+
+cdef void first_row(const Graph *g, const double *log_start, const double *emit,
+                    double *out) noexcept nogil:
+    cdef int64_t i, l, m
+    for m in range(g.n_nodes * LANES):
+        out[m] = -INFINITY
+    for i in range(g.n_states):
+        m = g.start_nodes[i]
+        if m >= 0:
+            for l in range(LANES):
+                out[m * LANES + l] = log_start[i] + emit[i * LANES + l]
+
+
+cdef inline int64_t best_end(const Graph *g, const double *row, int64_t lane) noexcept nogil:
+    cdef int64_t m, best = -1
+    for m in range(g.n_nodes):
+        if g.accept[m] and row[m * LANES + lane] > (row[best * LANES + lane] if best >= 0
+                                                    else -INFINITY):
+            best = m
+    return best
+
+
+cdef inline int64_t best_edge(const Side *side, int64_t m, const double *weights,
+                              const double *row, int64_t lane) noexcept nogil:
+    """The first of the best edges into a node."""
+    cdef int64_t k, best = side.start[m]
+    cdef double value, top = -INFINITY
+    for k in range(side.start[m], side.start[m + 1]):
+        value = row[side.other[k] * LANES + lane] + weights[k]
+        if value > top:
+            top = value
+            best = k
+    return best
+
+
+cdef void decode_group(const Graph *g, const Steps *do, const double *weights,
+                       const double *log_start, const double *table, const int32_t *rows,
+                       const Group *group, Work *w, int32_t *path,
+                       double *log_prob) noexcept nogil:
+    cdef int64_t T = group.length[0], S = g.n_states, N = g.n_nodes * LANES
+    cdef int64_t t = 0, n, begin = 0, end, e = 0, l, active
+    cdef int64_t node[8]
+    cdef double *here = w.values
+    cdef Side side
+    while begin < T:
+        n = min(T - begin, CHUNK)
+        rows_of(group, rows, begin, n, w.at)
+        do.lanes_fill(n, S, table, w.at, w.emit)
+        if begin == 0:
+            first_row(g, log_start, w.emit, here)
+            t = 1
+        while True:
+            active = active_at(group, t - 1)
+            for l in range(active):
+                if group.length[l] == t:
+                    node[l] = best_end(g, here, l)
+                    log_prob[group.sequence[l]] = (here[node[l] * LANES + l] if node[l] >= 0
+                                                   else -INFINITY)
+            end = min(begin + n, group.length[active_at(group, t) - 1] if t < T else T)
+            if t >= end:
+                break
+            e = epoch_of(g, t, e)
+            if e + 1 < g.n_epochs:
+                end = min(end, g.epochs[e + 1])
+            side = side_of(g, e, g.indptr, g.sources, w.alike)
+            if w.choices != NULL:
+                here = do.lanes_choose_run(
+                    &side, weights, end - t, S, w.emit + (t - begin) * S * LANES, here,
+                    w.values + N if here == w.values else w.values, w.choices + t * N)
+            else:
+                do.lanes_max_run(&side, weights, end - t, S, w.emit + (t - begin) * S * LANES,
+                                 here)
+                here += (end - t) * N
+            t = end
+        begin += n
+    active = 0
+    for t in range(T - 1, -1, -1):
+        while active < group.n and group.length[active] > t:
+            active += 1
+        e = epoch_of(g, t, e)
+        side = side_of(g, e, g.indptr, g.sources, w.alike)
+        for l in range(active):
+            if node[l] < 0:
+                continue
+            path[group.origin[l] + t] = g.node_states[node[l]]
+            if t == 0:
+                continue
+            if w.choices != NULL:
+                node[l] = side.other[side.start[node[l]]
+                                     + w.choices[t * N + node[l] * LANES + l]]
+            else:
+                node[l] = side.other[best_edge(&side, node[l], weights, w.values + (t - 1) * N, l)]
+
+
+def lanes_viterbi(Layout layout,                   # IN
+                  const double[::1] weights,       # IN, log weights, one an edge
+                  const double[::1] log_start,     # IN
+                  const double[:, ::1] log_table,  # IN
+                  const int32_t[::1] rows,         # IN or None: row t of log_table is step t
+                  const int64_t[::1] offsets,      # IN
+                  const int64_t[::1] order,        # IN, the sequences, longest first
+                  int64_t begin, int64_t end,      # IN, groups of 8 of them
+                  bint choose,                     # IN, note the winners; at most 256 edges a node
+                  int32_t[::1] path,               # OUT, state indices
+                  double[::1] log_prob):           # OUT, -inf where no path is feasible
+    """Decode groups begin..end-1; what stands in `path` for infeasible ones means nothing."""
+    cdef const Graph *g = &layout.graph
+    cdef const Steps *do = steps()
+    cdef const double *edge_weights = &weights[0] if weights.shape[0] else NULL
+    cdef const int32_t *frames = NULL if rows is None else &rows[0]
+    cdef Group group
+    cdef Work w
+    cdef int64_t first = LANES * begin, last = min(LANES * end, order.shape[0]), k, longest
+    read_group(&order[first], last - first, &offsets[0], &group)
+    longest = group.length[0]
+    w.values = w.emit = NULL
+    w.choices = NULL
+    w.at = <int64_t *> malloc(CHUNK * LANES * sizeof(int64_t))
+    w.alike = <uint8_t *> malloc(g.n_epochs * g.n_nodes)
+    try:
+        if choose:
+            w.choices = <uint8_t *> malloc(longest * g.n_nodes * LANES)
+        if w.at == NULL or w.alike == NULL or (choose and w.choices == NULL):
+            raise MemoryError
+        find_alike(g, g.indptr, g.sources, w.alike)
+        w.values = new_table(2 if choose else longest, g.n_nodes * LANES)
+        w.emit = new_table(CHUNK, g.n_states * LANES)
+        with nogil:
+            for k in range(first, last, 8):
+                read_group(&order[k], last - k, &offsets[0], &group)
+                decode_group(g, do, edge_weights, &log_start[0], &log_table[0, 0], frames,
+                             &group, &w, &path[0], &log_prob[0])
+    finally:
+        free(w.at)
+        free(w.alike)
+        free(w.choices)
+        free_rows(w.values)
+        free_rows(w.emit)
