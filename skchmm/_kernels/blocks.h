@@ -33,9 +33,8 @@ typedef struct {
     int64_t n_nodes;
     const int32_t *start;  /* edges of node m: start[m] .. start[m + 1] */
     const int32_t *other;  /* the source (the target) of each */
-    const int32_t *states; /* of the nodes */
+    const int32_t *states; /* of the nodes, in increasing order */
     const uint8_t *alike;  /* 4: this node and the next 3 have the same others; else 1 */
-    int plain;             /* node m is state m */
 } Side;
 
 /* Sums of 8 sequences are kept within these bounds. */
@@ -43,13 +42,6 @@ typedef struct {
 #define LANES_HIGH 1e20
 /* Steps of which expected counts are added up before they go to memory. */
 #define LANES_STEPS 8
-
-#define SIXTEEN(n) n, n + 1, n + 2, n + 3, n + 4, n + 5, n + 6, n + 7, n + 8, n + 9, n + 10, \
-                   n + 11, n + 12, n + 13, n + 14, n + 15
-static const double WHOLE_NUMBERS[256] = {
-    SIXTEEN(0), SIXTEEN(16), SIXTEEN(32), SIXTEEN(48), SIXTEEN(64), SIXTEEN(80), SIXTEEN(96),
-    SIXTEEN(112), SIXTEEN(128), SIXTEEN(144), SIXTEEN(160), SIXTEEN(176), SIXTEEN(192),
-    SIXTEEN(208), SIXTEEN(224), SIXTEEN(240)};
 
 /* ------------------------------------------------------------------ plain C */
 typedef struct { double x[8]; } Eight;
@@ -116,6 +108,8 @@ static inline void eight_transpose(Eight *x)
 }
 
 #define TARGET
+#define NUMBER(j) eight_spread((double)(j))
+#define NUMBER_BYTES eight_bytes
 #define SUB eight_sub
 #define DIV eight_div
 #define MIN eight_min
@@ -270,6 +264,8 @@ AVX2 static inline void pair_transpose(Pair *x)
 }
 
 #define TARGET AVX2
+#define NUMBER(j) pair_spread((double)(j))
+#define NUMBER_BYTES pair_bytes
 #define SUB pair_sub
 #define DIV pair_div
 #define MIN pair_min
@@ -368,7 +364,15 @@ AVX512 static inline void wide_transpose(__m512d *x)
     }
 }
 
+/* A whole number kept as its bits: picked like any other, and cheap to shorten. */
+AVX512 static inline __m512d wide_number(int64_t j)
+{ return _mm512_castsi512_pd(_mm512_set1_epi64(j)); }
+AVX512 static inline void wide_number_bytes(uint8_t *p, __m512d v)
+{ _mm_storel_epi64((__m128i *)p, _mm512_cvtepi64_epi8(_mm512_castpd_si512(v))); }
+
 #define TARGET AVX512
+#define NUMBER wide_number
+#define NUMBER_BYTES wide_number_bytes
 #define SUB _mm512_sub_pd
 #define DIV _mm512_div_pd
 #define MIN _mm512_min_pd
@@ -516,8 +520,8 @@ typedef struct {
                              double *, int, double *, double *);
     void (*lanes_back_run)(const Side *, const double *, int64_t, int64_t, int, const double *,
                            const double *, double **, double *, double *, double *, double *);
-    void (*lanes_first)(const Side *, int64_t, int, const double *, double **, const double *,
-                        double *);
+    void (*lanes_first)(const Side *, int64_t, int, const double *, const double *, double **,
+                        const double *, double *, double *);
 } Steps;
 
 #define STEPS(isa, small, choose, spread) {#isa, small, max_step_##isa, sum_step_##isa, back_step_##isa, \

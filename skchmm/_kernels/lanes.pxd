@@ -73,7 +73,7 @@ cdef inline Side side_of(const Graph *g, int64_t e, const int32_t *start, const 
                          const uint8_t *alike) noexcept nogil:
     """The edges of an epoch."""
     cdef Side side
-    side.n_nodes, side.states, side.plain = g.n_nodes, g.node_states, g.plain
+    side.n_nodes, side.states = g.n_nodes, g.node_states
     side.start, side.other = start + e * (g.n_nodes + 1), other
     side.alike = alike + e * g.n_nodes
     return side

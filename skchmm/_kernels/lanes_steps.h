@@ -76,6 +76,7 @@ TARGET static int NAME(lanes_exp)(int64_t n, int64_t n_states, double log_lossy,
 
 /* n steps; values in two rows in turn, of which the last is returned. choices(t, node, lane) is the
  * number of the edge that won, the first of equals. */
+#define START(i, edge) best[i] = ADD(from, SPREAD(weights[edge]))
 #define TRY(i, edge)                                             \
     do {                                                         \
         W8 candidate = ADD(from, SPREAD(weights[edge]));         \
@@ -85,30 +86,38 @@ TARGET static int NAME(lanes_exp)(int64_t n, int64_t n_states, double log_lossy,
 #define FINISH(i)                                                                            \
     do {                                                                                     \
         STORE(there + 8 * (m + i), ADD(best[i], LOAD(emit + 8 * g->states[m + i])));         \
-        BYTES(choices + 8 * (m + i), which[i]);                                              \
+        NUMBER_BYTES(choices + 8 * (m + i), which[i]);                                       \
     } while (0)
 TARGET static double *NAME(lanes_choose_run)(const Side *g, const double *weights, int64_t n,
                                              int64_t n_states, const double *emit, double *here,
                                              double *there, uint8_t *choices)
 {
-    const W8 none = SPREAD(-INFINITY), zero = SPREAD(0.0);
+    const W8 none = SPREAD(-INFINITY), zero = NUMBER(0);
     for (int64_t t = 0; t < n; t++, emit += 8 * n_states, choices += 8 * g->n_nodes) {
         for (int64_t m = 0; m < g->n_nodes; m += g->alike[m]) {
             int64_t k = g->start[m], degree = g->start[m + 1] - k;
             W8 best[4] = {none, none, none, none}, which[4] = {zero, zero, zero, zero};
-            if (g->alike[m] == 4)
-                for (int64_t j = 0; j < degree; j++, k++) {
-                    W8 from = LOAD(here + 8 * g->other[k]), number = SPREAD(WHOLE_NUMBERS[j]);
-                    TRY(0, k);
-                    TRY(1, k + degree);
-                    TRY(2, k + 2 * degree);
-                    TRY(3, k + 3 * degree);
+            if (degree > 0 && g->alike[m] == 4) {
+                W8 from = LOAD(here + 8 * g->other[k]);
+                START(0, k);
+                START(1, k + degree);
+                START(2, k + 2 * degree);
+                START(3, k + 3 * degree);
+                for (int64_t j = 1; j < degree; j++) {
+                    W8 from = LOAD(here + 8 * g->other[k + j]), number = NUMBER(j);
+                    TRY(0, k + j);
+                    TRY(1, k + j + degree);
+                    TRY(2, k + j + 2 * degree);
+                    TRY(3, k + j + 3 * degree);
                 }
-            else
-                for (int64_t j = 0; j < degree; j++, k++) {
-                    W8 from = LOAD(here + 8 * g->other[k]), number = SPREAD(WHOLE_NUMBERS[j]);
-                    TRY(0, k);
+            } else if (degree > 0) {
+                W8 from = LOAD(here + 8 * g->other[k]);
+                START(0, k);
+                for (int64_t j = 1; j < degree; j++) {
+                    W8 from = LOAD(here + 8 * g->other[k + j]), number = NUMBER(j);
+                    TRY(0, k + j);
                 }
+            }
             FOR_ALIKE(FINISH);
         }
         double *swap = here;
@@ -117,6 +126,7 @@ TARGET static double *NAME(lanes_choose_run)(const Side *g, const double *weight
     }
     return here;
 }
+#undef START
 #undef TRY
 #undef FINISH
 
@@ -211,20 +221,23 @@ TARGET static int64_t NAME(lanes_sum_run)(const Side *g, const double *weights, 
 #undef FINISH
 
 /* The marginals of a step: alpha beta of the nodes of each state divided by their sum, which is 1 but
- * for rounding. Returns 1 / sum; gamma goes down a row. */
+ * for rounding. Returns 1 / sum; gamma goes down a row. v = emit beta. */
 TARGET static inline W8 NAME(lanes_gamma)(const Side *g, int64_t n_states, int active,
-                                          const double *alpha, double **gamma,
-                                          const double *beta, double *by_state)
+                                          const double *alpha, const double *emit,
+                                          double **gamma, const double *beta, double *by_state,
+                                          double *v)
 {
     W8 mass = SPREAD(0.0);
-    if (!g->plain)
-        for (int64_t i = 0; i < n_states; i++)
-            STORE(by_state + 8 * i, mass);
-    for (int64_t m = 0; m < g->n_nodes; m++) {
-        W8 product = MUL(LOAD(alpha + 8 * m), LOAD(beta + 8 * m));
-        double *state = by_state + 8 * g->states[m];
-        mass = ADD(mass, product);
-        STORE(state, g->plain ? product : ADD(LOAD(state), product));
+    int64_t m = 0;
+    for (int64_t i = 0; i < n_states; i++) {
+        W8 here = LOAD(emit + 8 * i), sum = SPREAD(0.0);
+        for (; m < g->n_nodes && g->states[m] == i; m++) {
+            W8 after = LOAD(beta + 8 * m);
+            sum = FMA(LOAD(alpha + 8 * m), after, sum);
+            STORE(v + 8 * m, MUL(here, after));
+        }
+        mass = ADD(mass, sum);
+        STORE(by_state + 8 * i, sum);
     }
     W8 scale = SUB(SPREAD(2.0), mass);
     for (int64_t i = 0; i < n_states; i += 8) {
@@ -242,10 +255,10 @@ TARGET static inline W8 NAME(lanes_gamma)(const Side *g, int64_t n_states, int a
 
 /* The marginals of the first step. */
 TARGET static void NAME(lanes_first)(const Side *g, int64_t n_states, int active,
-                                     const double *alpha, double **gamma, const double *beta,
-                                     double *by_state)
+                                     const double *alpha, const double *emit, double **gamma,
+                                     const double *beta, double *by_state, double *v)
 {
-    NAME(lanes_gamma)(g, n_states, active, alpha, gamma, beta, by_state);
+    NAME(lanes_gamma)(g, n_states, active, alpha, emit, gamma, beta, by_state, v);
 }
 
 /* counts(edge, lane) += weight * sum over n steps of alpha(source) v(target); alpha at the last of
@@ -292,9 +305,7 @@ TARGET static void NAME(lanes_back_run)(const Side *g, const double *weights, in
     const int64_t row = 8 * g->n_nodes;
     double *here = v;
     for (int64_t t = 0, kept = 0; t < n; t++) {
-        W8 scale = NAME(lanes_gamma)(g, n_states, active, alpha, gamma, beta, by_state);
-        for (int64_t m = 0; m < g->n_nodes; m++)
-            STORE(here + 8 * m, MUL(LOAD(emit + 8 * g->states[m]), LOAD(beta + 8 * m)));
+        W8 scale = NAME(lanes_gamma)(g, n_states, active, alpha, emit, gamma, beta, by_state, here);
         alpha -= row;
         emit -= 8 * n_states;
         for (int64_t m = 0; m < g->n_nodes; m += g->alike[m]) {
@@ -346,3 +357,5 @@ TARGET static void NAME(lanes_back_run)(const Side *g, const double *weights, in
 #undef POWER
 #undef ABOVE
 #undef TRANSPOSE
+#undef NUMBER
+#undef NUMBER_BYTES

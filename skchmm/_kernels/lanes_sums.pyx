@@ -367,7 +367,7 @@ cdef void backward(const Graph *g, const Steps *do, const Model *p, const Group 
         e = epoch_of(g, t, e)
         side = side_of(g, e, w.back.start, w.back.target, w.back.alike)
         if t == 0:
-            do.lanes_first(&side, S, active, alpha, rows, w.beta, w.by_state)
+            do.lanes_first(&side, S, active, alpha, w.emit, rows, w.beta, w.by_state, w.v)
             break
         last = max(max(last, 1), g.epochs[e])
         if w.n_events > 0:

@@ -26,7 +26,6 @@ cdef extern from "blocks.h" nogil:
         const int32_t *other
         const int32_t *states
         const uint8_t *alike
-        int plain
 
     ctypedef struct Steps:
         const char *name
@@ -71,8 +70,8 @@ cdef extern from "blocks.h" nogil:
         void (*lanes_back_run)(const Side *, const double *, int64_t, int64_t, int,
                                const double *, const double *, double **, double *, double *,
                                double *, double *) noexcept nogil
-        void (*lanes_first)(const Side *, int64_t, int, const double *, double **, const double *,
-                            double *) noexcept nogil
+        void (*lanes_first)(const Side *, int64_t, int, const double *, const double *,
+                            double **, const double *, double *, double *) noexcept nogil
 
     const Steps *choose_steps(int at_most)
 
