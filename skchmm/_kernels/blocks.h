@@ -28,13 +28,21 @@ typedef struct {
     double *counts; /* by entry of the blocks ahead, or NULL */
 } Backward;
 
-/* Edges of 8 sequences side by side, by target or by source. */
+/* Nodes of a graph that have equally many edges: node[begin] .. node[end - 1]. */
 typedef struct {
-    int64_t n_nodes;
-    const int32_t *start;  /* edges of node m: start[m] .. start[m + 1] */
-    const int32_t *other;  /* the source (the target) of each */
+    int32_t degree;
+    int32_t alike; /* 4: of four at a time, all have the same others; else 1 */
+    int32_t begin, end;
+    int32_t edge; /* the first of their edges, which follow each other */
+} Run;
+
+/* The edges of an epoch, for 8 sequences side by side; by target, or by source. */
+typedef struct {
+    int64_t n_nodes, n_runs;
+    const Run *runs;
+    const int32_t *node;
+    const int32_t *other;  /* the source (the target) of each edge */
     const int32_t *states; /* of the nodes, in increasing order */
-    const uint8_t *alike;  /* 4: this node and the next 3 have the same others; else 1 */
 } Side;
 
 /* Sums of 8 sequences are kept within these bounds. */

@@ -1,6 +1,6 @@
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t
 
-from .layout cimport Graph, Side
+from .layout cimport Graph, Run, Side
 
 
 cdef enum:
@@ -43,37 +43,28 @@ cdef inline void rows_of(const Group *group, const int32_t *rows, int64_t first,
             at[t * LANES + l] = step if rows == NULL else rows[step]
 
 
-cdef inline void find_alike(const Graph *g, const int32_t *start, const int32_t *other,
-                            uint8_t *alike) noexcept nogil:
-    """4 where a node and the next 3 have the same others (sources, or targets), else 1."""
-    cdef int64_t e, m, j, k, degree, next_
-    cdef bint same
-    for e in range(g.n_epochs):
-        next_ = 0
-        for m in range(g.n_nodes):
-            alike[m] = 1
-            if m < next_ or m + 4 > g.n_nodes:
-                continue
-            degree = start[m + 1] - start[m]
-            same = True
-            for j in range(1, 4):
-                same = same and start[m + j + 1] - start[m + j] == degree
-            if same:
-                for k in range(start[m], start[m + 1]):
-                    for j in range(1, 4):
-                        same = same and other[k] == other[k + j * degree]
-            if same:
-                alike[m] = 4
-                next_ = m + 4
-        start += g.n_nodes + 1
-        alike += g.n_nodes
+cdef struct Edges:
+    int64_t n
+    int32_t *first_run           # of each epoch; one more at the end
+    Run *runs
+    int32_t *node                # (n_epochs, n_nodes): the nodes in the order of the runs
+    int32_t *source              # of the edges in that order
+    int32_t *target
+    int32_t *number              # of the edge in the graph
+    double *weights              # (n, 8)
 
 
-cdef inline Side side_of(const Graph *g, int64_t e, const int32_t *start, const int32_t *other,
-                         const uint8_t *alike) noexcept nogil:
+cdef int make_edges(const Graph *g, bint by_target, Edges *edges) except -1
+cdef void free_edges(Edges *edges) noexcept
+
+
+cdef inline Side side_of(const Graph *g, const Edges *edges, bint by_target,
+                         int64_t e) noexcept nogil:
     """The edges of an epoch."""
     cdef Side side
     side.n_nodes, side.states = g.n_nodes, g.node_states
-    side.start, side.other = start + e * (g.n_nodes + 1), other
-    side.alike = alike + e * g.n_nodes
+    side.runs = edges.runs + edges.first_run[e]
+    side.n_runs = edges.first_run[e + 1] - edges.first_run[e]
+    side.node = edges.node + e * g.n_nodes
+    side.other = edges.source if by_target else edges.target
     return side

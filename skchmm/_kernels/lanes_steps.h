@@ -63,30 +63,78 @@ TARGET static int NAME(lanes_exp)(int64_t n, int64_t n_states, double log_lossy,
     return lost;
 }
 
-/* Written out, so that what they work on stays in registers. */
-#define FOR_ALIKE(what)             \
-    do {                            \
-        what(0);                    \
-        if (g->alike[m] == 4) {     \
-            what(1);                \
-            what(2);                \
-            what(3);                \
-        }                           \
+/* The nodes of a run have equally many edges. Where that number is known to the compiler there is
+ * no inner loop, whose end would be guessed wrongly at every other node of a sparse graph. FOUR nodes
+ * with the same others are done at once; written out, so that what they work on stays in registers. */
+#define RUN_OF_NODES(ONE, FOUR)                                                         \
+    do {                                                                                \
+        if (r->alike == 4) {                                                            \
+            for (int64_t p = r->begin, k = r->edge; p < r->end; p += 4, k += 4 * r->degree) \
+                FOUR(r->degree);                                                        \
+        } else                                                                          \
+            switch (r->degree) {                                                        \
+            case 1: EACH_NODE(ONE, 1); break;                                           \
+            case 2: EACH_NODE(ONE, 2); break;                                           \
+            case 3: EACH_NODE(ONE, 3); break;                                           \
+            case 4: EACH_NODE(ONE, 4); break;                                           \
+            default: EACH_NODE(ONE, r->degree);                                         \
+            }                                                                           \
     } while (0)
+#define EACH_NODE(ONE, D)                                                \
+    for (int64_t p = r->begin, k = r->edge; p < r->end; p++, k += (D)) { \
+        const int64_t m = g->node[p];                                    \
+        ONE(D);                                                          \
+    }
+#define EACH_RUN const Run *r = g->runs; r < g->runs + g->n_runs; r++
+#define OTHER(row, k) LOAD((row) + 8 * g->other[k])
+#define AT_STATE(row, m) LOAD((row) + 8 * g->states[m])
 
 /* n steps; values in two rows in turn, of which the last is returned. choices(t, node, lane) is the
  * number of the edge that won, the first of equals. */
-#define START(i, edge) best[i] = ADD(from, SPREAD(weights[edge]))
-#define TRY(i, edge)                                             \
-    do {                                                         \
-        W8 candidate = ADD(from, SPREAD(weights[edge]));         \
-        which[i] = PICK(candidate, best[i], number, which[i]);   \
-        best[i] = MAX(best[i], candidate);                       \
+#define START(best, edge) best = ADD(from, SPREAD(weights[edge]))
+#define TRY(best, which, edge)                               \
+    do {                                                     \
+        W8 candidate = ADD(from, SPREAD(weights[edge]));     \
+        which = PICK(candidate, best, number, which);        \
+        best = MAX(best, candidate);                         \
     } while (0)
-#define FINISH(i)                                                                            \
-    do {                                                                                     \
-        STORE(there + 8 * (m + i), ADD(best[i], LOAD(emit + 8 * g->states[m + i])));         \
-        NUMBER_BYTES(choices + 8 * (m + i), which[i]);                                       \
+#define FINISH(m, best, which)                                        \
+    do {                                                              \
+        STORE(there + 8 * (m), ADD(best, AT_STATE(emit, m)));         \
+        NUMBER_BYTES(choices + 8 * (m), which);                       \
+    } while (0)
+#define ONE(D)                                                        \
+    do {                                                              \
+        W8 best = none, which = zero;                                 \
+        if ((D) > 0) {                                                \
+            W8 from = OTHER(here, k);                                 \
+            START(best, k);                                           \
+        }                                                             \
+        for (int64_t j = 1; j < (D); j++) {                           \
+            W8 from = OTHER(here, k + j), number = NUMBER(j);         \
+            TRY(best, which, k + j);                                  \
+        }                                                             \
+        FINISH(m, best, which);                                       \
+    } while (0)
+#define FOUR(D)                                                       \
+    do {                                                              \
+        W8 a, b, c, d, e = zero, f = zero, h = zero, i = zero;        \
+        W8 from = OTHER(here, k);                                     \
+        START(a, k);                                                  \
+        START(b, k + (D));                                            \
+        START(c, k + 2 * (D));                                        \
+        START(d, k + 3 * (D));                                        \
+        for (int64_t j = 1; j < (D); j++) {                           \
+            W8 from = OTHER(here, k + j), number = NUMBER(j);         \
+            TRY(a, e, k + j);                                         \
+            TRY(b, f, k + j + (D));                                   \
+            TRY(c, h, k + j + 2 * (D));                               \
+            TRY(d, i, k + j + 3 * (D));                               \
+        }                                                             \
+        FINISH(g->node[p], a, e);                                     \
+        FINISH(g->node[p + 1], b, f);                                 \
+        FINISH(g->node[p + 2], c, h);                                 \
+        FINISH(g->node[p + 3], d, i);                                 \
     } while (0)
 TARGET static double *NAME(lanes_choose_run)(const Side *g, const double *weights, int64_t n,
                                              int64_t n_states, const double *emit, double *here,
@@ -94,32 +142,8 @@ TARGET static double *NAME(lanes_choose_run)(const Side *g, const double *weight
 {
     const W8 none = SPREAD(-INFINITY), zero = NUMBER(0);
     for (int64_t t = 0; t < n; t++, emit += 8 * n_states, choices += 8 * g->n_nodes) {
-        for (int64_t m = 0; m < g->n_nodes; m += g->alike[m]) {
-            int64_t k = g->start[m], degree = g->start[m + 1] - k;
-            W8 best[4] = {none, none, none, none}, which[4] = {zero, zero, zero, zero};
-            if (degree > 0 && g->alike[m] == 4) {
-                W8 from = LOAD(here + 8 * g->other[k]);
-                START(0, k);
-                START(1, k + degree);
-                START(2, k + 2 * degree);
-                START(3, k + 3 * degree);
-                for (int64_t j = 1; j < degree; j++) {
-                    W8 from = LOAD(here + 8 * g->other[k + j]), number = NUMBER(j);
-                    TRY(0, k + j);
-                    TRY(1, k + j + degree);
-                    TRY(2, k + j + 2 * degree);
-                    TRY(3, k + j + 3 * degree);
-                }
-            } else if (degree > 0) {
-                W8 from = LOAD(here + 8 * g->other[k]);
-                START(0, k);
-                for (int64_t j = 1; j < degree; j++) {
-                    W8 from = LOAD(here + 8 * g->other[k + j]), number = NUMBER(j);
-                    TRY(0, k + j);
-                }
-            }
-            FOR_ALIKE(FINISH);
-        }
+        for (EACH_RUN)
+            RUN_OF_NODES(ONE, FOUR);
         double *swap = here;
         here = there;
         there = swap;
@@ -129,68 +153,63 @@ TARGET static double *NAME(lanes_choose_run)(const Side *g, const double *weight
 #undef START
 #undef TRY
 #undef FINISH
+#undef ONE
+#undef FOUR
+
+/* One target, or four, of a recursion that takes in edge by edge. */
+#define ONE(D)                                          \
+    do {                                                \
+        W8 a = BEGIN;                                   \
+        for (int64_t j = 0; j < (D); j++) {             \
+            W8 from = OTHER(here, k + j);               \
+            TAKE(a, k + j);                             \
+        }                                               \
+        FINISH(m, a);                                   \
+    } while (0)
+#define FOUR(D)                                         \
+    do {                                                \
+        W8 a = BEGIN, b = a, c = a, d = a;              \
+        for (int64_t j = 0; j < (D); j++) {             \
+            W8 from = OTHER(here, k + j);               \
+            TAKE(a, k + j);                             \
+            TAKE(b, k + j + (D));                       \
+            TAKE(c, k + j + 2 * (D));                   \
+            TAKE(d, k + j + 3 * (D));                   \
+        }                                               \
+        FINISH(g->node[p], a);                          \
+        FINISH(g->node[p + 1], b);                      \
+        FINISH(g->node[p + 2], c);                      \
+        FINISH(g->node[p + 3], d);                      \
+    } while (0)
 
 /* n steps; each row of values after the one before it. */
-#define TRY(i, edge) best[i] = MAX(best[i], ADD(from, SPREAD(weights[edge])))
-#define FINISH(i) STORE(out + 8 * (m + i), ADD(best[i], LOAD(emit + 8 * g->states[m + i])))
+#define BEGIN SPREAD(-INFINITY)
+#define TAKE(best, edge) best = MAX(best, ADD(from, SPREAD(weights[edge])))
+#define FINISH(m, best) STORE(out + 8 * (m), ADD(best, AT_STATE(emit, m)))
 TARGET static void NAME(lanes_max_run)(const Side *g, const double *weights, int64_t n,
                                        int64_t n_states, const double *emit, double *here)
 {
-    const W8 none = SPREAD(-INFINITY);
     for (int64_t t = 0; t < n; t++, emit += 8 * n_states) {
         double *out = here + 8 * g->n_nodes;
-        for (int64_t m = 0; m < g->n_nodes; m += g->alike[m]) {
-            int64_t k = g->start[m], end = g->start[m + 1], degree = end - k;
-            W8 best[4] = {none, none, none, none};
-            if (g->alike[m] == 4)
-                for (; k < end; k++) {
-                    W8 from = LOAD(here + 8 * g->other[k]);
-                    TRY(0, k);
-                    TRY(1, k + degree);
-                    TRY(2, k + 2 * degree);
-                    TRY(3, k + 3 * degree);
-                }
-            else
-                for (; k < end; k++) {
-                    W8 from = LOAD(here + 8 * g->other[k]);
-                    TRY(0, k);
-                }
-            FOR_ALIKE(FINISH);
-        }
+        for (EACH_RUN)
+            RUN_OF_NODES(ONE, FOUR);
         here = out;
     }
 }
-#undef TRY
+#undef BEGIN
+#undef TAKE
 #undef FINISH
-
-/* sum(i) = the row times the weights (edges, 8) of the 4 nodes, or of the one, from m on. */
-#define TAKE(i, edge) sum[i] = FMA(from, LOAD(weights + 8 * (edge)), sum[i])
-#define GATHER_ALIKE(sum, row)                                      \
-    do {                                                            \
-        int64_t k = g->start[m], end = g->start[m + 1], degree = end - k; \
-        if (g->alike[m] == 4)                                       \
-            for (; k < end; k++) {                                  \
-                W8 from = LOAD(row + 8 * g->other[k]);              \
-                TAKE(0, k);                                         \
-                TAKE(1, k + degree);                                \
-                TAKE(2, k + 2 * degree);                            \
-                TAKE(3, k + 3 * degree);                            \
-            }                                                       \
-        else                                                        \
-            for (; k < end; k++) {                                  \
-                W8 from = LOAD(row + 8 * g->other[k]);              \
-                TAKE(0, k);                                         \
-            }                                                       \
-    } while (0)
 
 /* Up to n steps, each row after the one before it; the steps done. Stops after a step in which one
  * of the `watched` lanes has a positive sum outside [LOW, HIGH]; the extremes of all lanes are then
- * in low and high. */
-#define FINISH(i)                                                                        \
-    do {                                                                                 \
-        smallest = MIN(smallest, PICK(sum[i], zero, sum[i], infinity));                  \
-        largest = MAX(largest, sum[i]);                                                  \
-        STORE(out + 8 * (m + i), MUL(sum[i], LOAD(emit + 8 * g->states[m + i])));        \
+ * in low and high. Weights are (edges, 8). */
+#define BEGIN SPREAD(0.0)
+#define TAKE(sum, edge) sum = FMA(from, LOAD(weights + 8 * (edge)), sum)
+#define FINISH(m, sum)                                            \
+    do {                                                          \
+        smallest = MIN(smallest, PICK(sum, zero, sum, infinity)); \
+        largest = MAX(largest, sum);                              \
+        STORE(out + 8 * (m), MUL(sum, AT_STATE(emit, m)));        \
     } while (0)
 TARGET static int64_t NAME(lanes_sum_run)(const Side *g, const double *weights, int64_t n,
                                           int64_t n_states, const double *emit, double *here,
@@ -201,11 +220,8 @@ TARGET static int64_t NAME(lanes_sum_run)(const Side *g, const double *weights, 
     while (t < n) {
         double *out = here + 8 * g->n_nodes;
         W8 smallest = infinity, largest = zero;
-        for (int64_t m = 0; m < g->n_nodes; m += g->alike[m]) {
-            W8 sum[4] = {zero, zero, zero, zero};
-            GATHER_ALIKE(sum, here);
-            FOR_ALIKE(FINISH);
-        }
+        for (EACH_RUN)
+            RUN_OF_NODES(ONE, FOUR);
         here = out;
         emit += 8 * n_states;
         t++;
@@ -263,39 +279,51 @@ TARGET static void NAME(lanes_first)(const Side *g, int64_t n_states, int active
 
 /* counts(edge, lane) += weight * sum over n steps of alpha(source) v(target); alpha at the last of
  * them, v at the first, n rows of each. */
+#define COUNT(edge, sum)                            \
+    STORE(counts + 8 * (edge),                      \
+          FMA(LOAD(weights + 8 * (edge)), sum, LOAD(counts + 8 * (edge))))
 TARGET static void NAME(lanes_count)(const Side *g, const double *weights, int64_t n,
                                      const double *alpha, const double *v, double *counts)
 {
     const int64_t row = 8 * g->n_nodes;
-    for (int64_t m = 0; m < g->n_nodes; m++) {
-        int64_t k = g->start[m], end = g->start[m + 1];
-        for (; k < end; k += 4) {
-            int64_t left = end - k < 4 ? end - k : 4;
-            const double *to[4];
-            W8 sum[4];
-            for (int64_t j = 0; j < 4; j++) {
-                to[j] = v + 8 * g->other[j < left ? k + j : k];
-                sum[j] = SPREAD(0.0);
+    for (EACH_RUN)
+        for (int64_t p = r->begin, k = r->edge; p < r->end; p++) {
+            const double *from = alpha + 8 * g->node[p];
+            const int64_t end = k + r->degree;
+            for (; k + 3 < end; k += 4) {
+                const double *to[4] = {v + 8 * g->other[k], v + 8 * g->other[k + 1],
+                                       v + 8 * g->other[k + 2], v + 8 * g->other[k + 3]};
+                W8 a = BEGIN, b = a, c = a, d = a;
+                for (int64_t t = 0; t < n * row; t += row) {
+                    W8 x = LOAD(from - t);
+                    a = FMA(x, LOAD(to[0] + t), a);
+                    b = FMA(x, LOAD(to[1] + t), b);
+                    c = FMA(x, LOAD(to[2] + t), c);
+                    d = FMA(x, LOAD(to[3] + t), d);
+                }
+                COUNT(k, a);
+                COUNT(k + 1, b);
+                COUNT(k + 2, c);
+                COUNT(k + 3, d);
             }
-            for (int64_t t = 0; t < n; t++) {
-                W8 from = LOAD(alpha - t * row + 8 * m);
-                for (int64_t j = 0; j < 4; j++)
-                    sum[j] = FMA(from, LOAD(to[j] + t * row), sum[j]);
+            for (; k < end; k++) {
+                const double *to = v + 8 * g->other[k];
+                W8 a = BEGIN;
+                for (int64_t t = 0; t < n * row; t += row)
+                    a = FMA(LOAD(from - t), LOAD(to + t), a);
+                COUNT(k, a);
             }
-            for (int64_t j = 0; j < left; j++)
-                STORE(counts + 8 * (k + j),
-                      FMA(LOAD(weights + 8 * (k + j)), sum[j], LOAD(counts + 8 * (k + j))));
         }
-    }
 }
+#undef COUNT
 
 /* n steps back: writes the marginals of step t for the first `active` lanes, then takes beta from t
  * to t - 1. alpha, emit and gamma are given at the first t and go down from there. Rows of beta are
  * such that alpha . beta is 1 but for rounding; a node without alpha, or of which it would be 1e-180
  * or less, has none. counts(edge, lane), by source, are added to where given. v: LANES_STEPS rows. */
-#define FINISH(i)                                                   \
-    STORE(beta + 8 * (m + i),                                       \
-          PICK(LOAD(alpha + 8 * (m + i)), zero, PICK(sum[i], least, sum[i], zero), zero))
+#define FINISH(m, sum)                  \
+    STORE(beta + 8 * (m),               \
+          PICK(LOAD(alpha + 8 * (m)), zero, PICK(sum, least, sum, zero), zero))
 TARGET static void NAME(lanes_back_run)(const Side *g, const double *weights, int64_t n,
                                         int64_t n_states, int active, const double *alpha,
                                         const double *emit, double **gamma, double *beta,
@@ -308,11 +336,8 @@ TARGET static void NAME(lanes_back_run)(const Side *g, const double *weights, in
         W8 scale = NAME(lanes_gamma)(g, n_states, active, alpha, emit, gamma, beta, by_state, here);
         alpha -= row;
         emit -= 8 * n_states;
-        for (int64_t m = 0; m < g->n_nodes; m += g->alike[m]) {
-            W8 sum[4] = {zero, zero, zero, zero};
-            GATHER_ALIKE(sum, here);
-            FOR_ALIKE(FINISH);
-        }
+        for (EACH_RUN)
+            RUN_OF_NODES(ONE, FOUR);
         if (counts) {
             for (int64_t m = 0; m < g->n_nodes; m++)
                 STORE(here + 8 * m, MUL(LOAD(here + 8 * m), scale));
@@ -327,9 +352,15 @@ TARGET static void NAME(lanes_back_run)(const Side *g, const double *weights, in
     }
 }
 #undef FINISH
-#undef FOR_ALIKE
 #undef TAKE
-#undef GATHER_ALIKE
+#undef BEGIN
+#undef ONE
+#undef FOUR
+#undef RUN_OF_NODES
+#undef EACH_NODE
+#undef EACH_RUN
+#undef OTHER
+#undef AT_STATE
 
 #undef TARGET
 #undef NAME

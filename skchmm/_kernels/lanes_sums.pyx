@@ -16,11 +16,13 @@ two steps, is reported and has to be redone.
 """
 from libc.math cimport INFINITY, log
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
-from .lanes cimport LANES, Group, active_at, find_alike, read_group, rows_of, side_of
-from .layout cimport Graph, Layout, Side, Steps, epoch_of, free_rows, new_rows, new_table, steps
+from .lanes cimport (
+    LANES, Edges, Group, active_at, free_edges, make_edges, read_group, rows_of, side_of,
+)
+from .layout cimport Graph, Layout, Run, Side, Steps, epoch_of, free_rows, new_rows, new_table, steps
 
 cdef enum:
     CHUNK = 32                   # steps at a time where only the likelihood is wanted
@@ -43,16 +45,6 @@ cdef struct Model:
     const double *row_max        # NULL: the table holds logarithms, still to be scaled
     const uint8_t *row_lossy
     double log_lossy
-
-
-cdef struct Edges:
-    int64_t n
-    int32_t *start               # (n_epochs, n_nodes + 1)
-    int32_t *source
-    int32_t *target
-    int32_t *number              # of the edge in the graph
-    uint8_t *alike
-    double *weights              # (n, 8)
 
 
 cdef struct Event:
@@ -187,18 +179,24 @@ cdef void repeat(const Side *side, const double *weights, const double *emit, do
     An emission that was impossible can take a node's number away, and with it what its exponent
     was made for; only the sums of the next step show that.
     """
-    cdef int64_t m, k
+    cdef int64_t r, p, m, k, j
     cdef double total
+    cdef const Run *run
     low[0], high[0] = INFINITY, 0.0
-    for m in range(side.n_nodes):
-        total = 0.0
-        for k in range(side.start[m], side.start[m + 1]):
-            total += (row[(side.other[k] - side.n_nodes) * LANES + lane]
-                      * weights[k * LANES + lane])
-        if total > 0.0:
-            low[0] = min(low[0], total)
-        high[0] = max(high[0], total)
-        row[m * LANES + lane] = total * emit[side.states[m] * LANES + lane]
+    for r in range(side.n_runs):
+        run = side.runs + r
+        k = run.edge
+        for p in range(run.begin, run.end):
+            m = side.node[p]
+            total = 0.0
+            for j in range(run.degree):
+                total += (row[(side.other[k] - side.n_nodes) * LANES + lane]
+                          * weights[k * LANES + lane])
+                k += 1
+            if total > 0.0:
+                low[0] = min(low[0], total)
+            high[0] = max(high[0], total)
+            row[m * LANES + lane] = total * emit[side.states[m] * LANES + lane]
 
 
 cdef bint first_row(const Graph *g, const Model *p, const double *emit, double *out) noexcept nogil:
@@ -299,7 +297,7 @@ cdef int forward(const Graph *g, const Steps *do, const Model *p, const Group *g
             e = epoch_of(g, t, e)
             if e + 1 < g.n_epochs:
                 end = min(end, g.epochs[e + 1])
-            side = side_of(g, e, w.ahead.start, w.ahead.source, w.ahead.alike)
+            side = side_of(g, &w.ahead, True, e)
             watched = ((1 << active_at(group, t)) - 1) & ~lost
             for l in range(LANES):
                 low[l], high[l] = INFINITY, 0.0
@@ -365,7 +363,7 @@ cdef void backward(const Graph *g, const Steps *do, const Model *p, const Group 
         while w.n_events > 0 and w.events[w.n_events - 1].t == t:
             undo(g, p, w, alpha)
         e = epoch_of(g, t, e)
-        side = side_of(g, e, w.back.start, w.back.target, w.back.alike)
+        side = side_of(g, &w.back, False, e)
         if t == 0:
             do.lanes_first(&side, S, active, alpha, w.emit, rows, w.beta, w.by_state, w.v)
             break
@@ -375,55 +373,6 @@ cdef void backward(const Graph *g, const Steps *do, const Model *p, const Group 
         do.lanes_back_run(&side, w.back.weights, t - last + 1, S, active, alpha,
                           w.emit + t * S * LANES, rows, w.beta, w.v, w.by_state, w.counts)
         t = last - 1
-
-
-cdef int make_edges(const Graph *g, bint ahead, Edges *edges) except -1:
-    """Edges by target, as in the graph, or by source."""
-    cdef int64_t e, m, k, E = g.indptr[g.n_epochs * (g.n_nodes + 1) - 1]
-    cdef int32_t *place
-    edges.n = E
-    edges.start = <int32_t *> calloc(g.n_epochs * (g.n_nodes + 1) + 1, sizeof(int32_t))
-    edges.source = <int32_t *> malloc((E + 1) * sizeof(int32_t))
-    edges.target = <int32_t *> malloc((E + 1) * sizeof(int32_t))
-    edges.number = <int32_t *> malloc((E + 1) * sizeof(int32_t))
-    edges.alike = <uint8_t *> malloc(g.n_epochs * g.n_nodes + 1)
-    edges.weights = new_rows(E, LANES)
-    if (edges.start == NULL or edges.source == NULL or edges.target == NULL
-            or edges.number == NULL or edges.alike == NULL):
-        raise MemoryError
-    for e in range(g.n_epochs):
-        place = edges.start + e * (g.n_nodes + 1)
-        for m in range(g.n_nodes):
-            for k in range(g.indptr[e * (g.n_nodes + 1) + m], g.indptr[e * (g.n_nodes + 1) + m + 1]):
-                place[(m if ahead else g.sources[k]) + 1] += 1
-        place[0] = g.indptr[e * (g.n_nodes + 1)]
-        for m in range(g.n_nodes):
-            place[m + 1] += place[m]
-        for m in range(g.n_nodes):
-            for k in range(g.indptr[e * (g.n_nodes + 1) + m], g.indptr[e * (g.n_nodes + 1) + m + 1]):
-                put_edge(edges, place[m if ahead else g.sources[k]], g.sources[k], m, k)
-                place[m if ahead else g.sources[k]] += 1
-        for m in range(g.n_nodes, 0, -1):
-            place[m] = place[m - 1]
-        place[0] = g.indptr[e * (g.n_nodes + 1)]
-    find_alike(g, edges.start, edges.source if ahead else edges.target, edges.alike)
-    return 0
-
-
-cdef inline void put_edge(Edges *edges, int64_t place, int64_t source, int64_t target,
-                          int64_t number) noexcept nogil:
-    edges.source[place] = <int32_t> source
-    edges.target[place] = <int32_t> target
-    edges.number[place] = <int32_t> number
-
-
-cdef void free_edges(Edges *edges) noexcept:
-    free(edges.start)
-    free(edges.source)
-    free(edges.target)
-    free(edges.number)
-    free(edges.alike)
-    free_rows(edges.weights)
 
 
 def lanes_sums(Layout layout,                   # IN

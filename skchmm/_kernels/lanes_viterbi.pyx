@@ -6,8 +6,11 @@ its edges won where that is cheaper than to find it again along the path.
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc
+from libc.string cimport memset
 
-from .lanes cimport LANES, Group, active_at, find_alike, read_group, rows_of, side_of
+from .lanes cimport (
+    LANES, Edges, Group, active_at, free_edges, make_edges, read_group, rows_of, side_of,
+)
 from .layout cimport Graph, Layout, Side, Steps, epoch_of, free_rows, new_table, steps
 
 cdef enum:
@@ -19,7 +22,8 @@ cdef struct Work:
     uint8_t *choices             # one row a step, or NULL
     double *emit                 # (CHUNK, n_states, 8)
     int64_t *at                  # (CHUNK, 8)
-    uint8_t *alike               # (n_epochs, n_nodes)
+    Edges edges
+    double *weights              # in their order
 
 
 cdef void first_row(const Graph *g, const double *log_start, const double *emit,
@@ -43,13 +47,13 @@ cdef inline int64_t best_end(const Graph *g, const double *row, int64_t lane) no
     return best
 
 
-cdef inline int64_t best_edge(const Side *side, int64_t m, const double *weights,
+cdef inline int64_t best_edge(const Graph *g, const int32_t *start, const double *weights,
                               const double *row, int64_t lane) noexcept nogil:
     """The first of the best edges into a node."""
-    cdef int64_t k, best = side.start[m]
+    cdef int64_t k, best = start[0]
     cdef double value, top = -INFINITY
-    for k in range(side.start[m], side.start[m + 1]):
-        value = row[side.other[k] * LANES + lane] + weights[k]
+    for k in range(start[0], start[1]):
+        value = row[g.sources[k] * LANES + lane] + weights[k]
         if value > top:
             top = value
             best = k
@@ -61,9 +65,10 @@ cdef void decode_group(const Graph *g, const Steps *do, const double *weights,
                        const Group *group, Work *w, int32_t *path,
                        double *log_prob) noexcept nogil:
     cdef int64_t T = group.length[0], S = g.n_states, N = g.n_nodes * LANES
-    cdef int64_t t = 0, n, begin = 0, end, e = 0, l, active
+    cdef int64_t t = 0, n, begin = 0, end, e = 0, l, k, active
     cdef int64_t node[8]
     cdef double *here = w.values
+    cdef const int32_t *start
     cdef Side side
     while begin < T:
         n = min(T - begin, CHUNK)
@@ -85,14 +90,14 @@ cdef void decode_group(const Graph *g, const Steps *do, const double *weights,
             e = epoch_of(g, t, e)
             if e + 1 < g.n_epochs:
                 end = min(end, g.epochs[e + 1])
-            side = side_of(g, e, g.indptr, g.sources, w.alike)
+            side = side_of(g, &w.edges, True, e)
             if w.choices != NULL:
                 here = do.lanes_choose_run(
-                    &side, weights, end - t, S, w.emit + (t - begin) * S * LANES, here,
+                    &side, w.weights, end - t, S, w.emit + (t - begin) * S * LANES, here,
                     w.values + N if here == w.values else w.values, w.choices + t * N)
             else:
-                do.lanes_max_run(&side, weights, end - t, S, w.emit + (t - begin) * S * LANES,
-                                 here)
+                do.lanes_max_run(&side, w.weights, end - t, S,
+                                 w.emit + (t - begin) * S * LANES, here)
                 here += (end - t) * N
             t = end
         begin += n
@@ -101,7 +106,7 @@ cdef void decode_group(const Graph *g, const Steps *do, const double *weights,
         while active < group.n and group.length[active] > t:
             active += 1
         e = epoch_of(g, t, e)
-        side = side_of(g, e, g.indptr, g.sources, w.alike)
+        start = g.indptr + e * (g.n_nodes + 1)
         for l in range(active):
             if node[l] < 0:
                 continue
@@ -109,10 +114,10 @@ cdef void decode_group(const Graph *g, const Steps *do, const double *weights,
             if t == 0:
                 continue
             if w.choices != NULL:
-                node[l] = side.other[side.start[node[l]]
-                                     + w.choices[t * N + node[l] * LANES + l]]
+                k = start[node[l]] + w.choices[t * N + node[l] * LANES + l]
             else:
-                node[l] = side.other[best_edge(&side, node[l], weights, w.values + (t - 1) * N, l)]
+                k = best_edge(g, start + node[l], weights, w.values + (t - 1) * N, l)
+            node[l] = g.sources[k]
 
 
 def lanes_viterbi(Layout layout,                   # IN
@@ -136,16 +141,19 @@ def lanes_viterbi(Layout layout,                   # IN
     cdef int64_t first = LANES * begin, last = min(LANES * end, order.shape[0]), k, longest
     read_group(&order[first], last - first, &offsets[0], &group)
     longest = group.length[0]
-    w.values = w.emit = NULL
+    w.values = w.emit = w.weights = NULL
     w.choices = NULL
+    memset(&w.edges, 0, sizeof(Edges))
     w.at = <int64_t *> malloc(CHUNK * LANES * sizeof(int64_t))
-    w.alike = <uint8_t *> malloc(g.n_epochs * g.n_nodes)
     try:
         if choose:
             w.choices = <uint8_t *> malloc(longest * g.n_nodes * LANES)
-        if w.at == NULL or w.alike == NULL or (choose and w.choices == NULL):
+        if w.at == NULL or (choose and w.choices == NULL):
             raise MemoryError
-        find_alike(g, g.indptr, g.sources, w.alike)
+        make_edges(g, True, &w.edges)
+        w.weights = new_table(1, w.edges.n)
+        for k in range(w.edges.n):
+            w.weights[k] = edge_weights[w.edges.number[k]]
         w.values = new_table(2 if choose else longest, g.n_nodes * LANES)
         w.emit = new_table(CHUNK, g.n_states * LANES)
         with nogil:
@@ -155,7 +163,8 @@ def lanes_viterbi(Layout layout,                   # IN
                              &group, &w, &path[0], &log_prob[0])
     finally:
         free(w.at)
-        free(w.alike)
+        free_edges(&w.edges)
         free(w.choices)
         free_rows(w.values)
         free_rows(w.emit)
+        free_rows(w.weights)

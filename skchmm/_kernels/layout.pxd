@@ -20,12 +20,20 @@ cdef extern from "blocks.h" nogil:
         double *v
         double *counts
 
+    ctypedef struct Run:
+        int32_t degree
+        int32_t alike
+        int32_t begin
+        int32_t end
+        int32_t edge
+
     ctypedef struct Side:
         int64_t n_nodes
-        const int32_t *start
+        int64_t n_runs
+        const Run *runs
+        const int32_t *node
         const int32_t *other
         const int32_t *states
-        const uint8_t *alike
 
     ctypedef struct Steps:
         const char *name
