@@ -283,6 +283,51 @@ TARGET static void NAME(normal_rows)(int64_t n, int64_t d, int64_t S, const doub
         }
 }
 
+/* Adds the weights of a row, times 1, x and x squared, to three sums. */
+TARGET static inline void NAME(add_moments)(W8 *sums, W8 weights, double x)
+{
+    W8 first = MUL(weights, SPREAD(x));
+    sums[0] = ADD(sums[0], weights);
+    sums[1] = ADD(sums[1], first);
+    sums[2] = FMA(first, SPREAD(x), sums[2]);
+}
+
+/* Sums over n rows of S weights, times 1, x and x squared, for x in d columns of X less a shift; NaN
+ * is left out. sums is (3, d, 8 ceil(S / 8)), with junk beyond S.
+ * The sums of two columns stay in registers for a run of rows, and the run stays in the cache. */
+TARGET static void NAME(moment_rows)(int64_t n, int64_t d, int64_t S, const double *X,
+                                     const double *shift, const double *weights, double *sums)
+{
+    const int64_t run = 256, width = (S + 7) / 8 * 8;
+    for (int64_t begin = 0; begin < n; begin += run) {
+        int64_t end = begin + run < n ? begin + run : n;
+        for (int64_t k = 0; k < width; k += 8) {
+            /* rows of which 8 weights can be read without leaving the table */
+            int64_t whole = n * S < k + 8 ? 0 : (n * S - k - 8) / S + 1;
+            for (int64_t j = 0; j < d; j += 2) {
+                int64_t other = j + 1 < d ? j + 1 : j;
+                W8 here[3] = {SPREAD(0.0), SPREAD(0.0), SPREAD(0.0)};
+                W8 next[3] = {SPREAD(0.0), SPREAD(0.0), SPREAD(0.0)};
+                for (int64_t t = begin; t < end; t++) {
+                    const double *row = weights + t * S + k;
+                    W8 w = t < whole ? LOAD(row) : HEAD(row, S - k);
+                    double x = X[t * d + j] - shift[j], y = X[t * d + other] - shift[other];
+                    if (x == x)
+                        NAME(add_moments)(here, w, x);
+                    if (y == y)
+                        NAME(add_moments)(next, w, y);
+                }
+                for (int64_t i = 0; i < 3; i++) {
+                    double *sum = sums + (i * d + j) * width + k;
+                    STORE(sum, ADD(LOAD(sum), here[i]));
+                    if (other > j)
+                        STORE(sum + width, ADD(LOAD(sum + width), next[i]));
+                }
+            }
+        }
+    }
+}
+
 #undef TARGET
 #undef NAME
 #undef W8

@@ -49,6 +49,8 @@ cdef extern from "blocks.h" nogil:
                             const int32_t *, double *) noexcept nogil
         void (*normal_rows)(int64_t, int64_t, int64_t, const double *, const double *,
                             const double *, const double *, double *) noexcept nogil
+        void (*moment_rows)(int64_t, int64_t, int64_t, const double *, const double *,
+                            const double *, double *) noexcept nogil
 
     const Steps *choose_steps(int at_most)
 

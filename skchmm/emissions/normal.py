@@ -18,6 +18,12 @@ _BLOCK = 16_384  # values a block: the temporaries of a block stay in the cache
 class Rows:
     """Numeric rows, with what is missing in them worked out once.
 
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+    complete : bool
+        Whether it is known that nothing is missing.
+
     Attributes
     ----------
     X : ndarray of shape (n, d)
@@ -26,10 +32,10 @@ class Rows:
         The observed columns and the rows that have exactly these; rows without any are left out.
     """
 
-    def __init__(self, X):
+    def __init__(self, X, complete=False):
         self.X = X
-        observed = ~np.isnan(X)
-        self.observed = None if observed.all() else observed
+        observed = None if complete else ~np.isnan(X)
+        self.observed = None if complete or observed.all() else observed
         if self.observed is None:
             self.patterns = [(np.arange(X.shape[1]), slice(None))]
         else:

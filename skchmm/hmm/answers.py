@@ -64,7 +64,7 @@ class AnswersMixin:
                 model.algorithm = algorithm
                 path = model._predict_index(sequences)
                 values = np.log(posteriors[np.arange(len(path)), path])
-        return float(np.sum(values)), sequences.restore(self.classes_[path])
+        return float(np.sum(values)), sequences.restore(self._labels_of(path))
 
     def score_samples(self, X, lengths=None, *, groups=None):
         """The log-likelihood of all sequences together, and the posteriors of the states.
