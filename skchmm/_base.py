@@ -115,6 +115,8 @@ class SequenceEstimator(DocumentedMixin, BaseEstimator):
         -------
         float
         """
+        if y is None and sample_weight is None:
+            return float(np.sum(self.log_likelihood(X, lengths=lengths, groups=groups)))
         sequences = self._read(X, lengths, groups)
         if y is None:
             log_likelihood = self.log_likelihood(X, lengths=lengths, groups=groups)

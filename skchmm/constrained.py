@@ -173,11 +173,12 @@ class ConstrainedHMM(LearningMixin, AnswersMixin, SequenceEstimator):
         return chain
 
     def _frames(self, sequences):
-        encoded = self.emission_.encode(sequences.X, sequences.offsets, reset=False)
-        frames = check_frames(self.emission_.log_likelihood(encoded), len(self.classes_))
+        emission = self.emission_
+        encoded = emission.encode(sequences.X, sequences.offsets, reset=False)
+        frames = check_frames(emission.log_likelihood(encoded), len(self.classes_))
         if not (frames.bounded or frames.table.max(initial=-np.inf) < np.inf):  # NaN too
             raise ValueError(
-                f"{self.emission_} gives log-likelihoods that are NaN or infinite: its parameters "
+                f"{emission} gives log-likelihoods that are NaN or infinite: its parameters "
                 "are not valid, or do not suit X."
             )
         return frames

@@ -212,9 +212,9 @@ class AnswersMixin:
     def _check_underflow(self, frames):
         if self.implementation != "scaling":
             return
-        best = frames.table.max(axis=1)
-        best = best if frames.index is None else best[frames.index]
-        if (best < _LOG_UNDERFLOW).any():
+        # column by column: numpy reduces a short last axis slowly
+        under = np.logical_and.reduce([column < _LOG_UNDERFLOW for column in frames.table.T])
+        if np.any(under if frames.index is None else under[frames.index]):
             raise _underflow()
 
 
