@@ -374,11 +374,16 @@ typedef struct {
                         const double *, double *);
     void (*moment_rows)(int64_t, int64_t, int64_t, const double *, const double *, const double *,
                         double *);
+    void (*full_normal_rows)(int64_t, int64_t, int64_t, const double *, const double *,
+                             const double *, const double *, double *);
+    void (*product_rows)(int64_t, int64_t, int64_t, const double *, const double *,
+                         const double *, double *);
 } Steps;
 
 #define STEPS(isa, small, choose, spread) {#isa, small, max_step_##isa, sum_step_##isa, back_step_##isa, \
                     count_step_##isa, choose, sum_run_##isa, best_source_##isa, back_run_##isa, \
-                    put_gamma_##isa, multiply_##isa, spread, normal_rows_##isa, moment_rows_##isa}
+                    put_gamma_##isa, multiply_##isa, spread, normal_rows_##isa, moment_rows_##isa, \
+                    full_normal_rows_##isa, product_rows_##isa}
 
 /* The steps for an instruction set, or the best that there is where it is not to be had. */
 static inline const Steps *choose_steps(int at_most)

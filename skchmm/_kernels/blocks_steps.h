@@ -328,6 +328,71 @@ TARGET static void NAME(moment_rows)(int64_t n, int64_t d, int64_t S, const doub
     }
 }
 
+/* As normal_rows for full covariances and rows without NaN, of at most 16 columns. whiten holds the
+ * rows of the lower triangles that make a Gaussian standard normal, (d (d + 1) / 2, 8 ceil(S / 8)),
+ * and norms the log-determinants and constants, one a Gaussian. */
+TARGET static void NAME(full_normal_rows)(int64_t n, int64_t d, int64_t S, const double *X,
+                                          const double *means, const double *whiten,
+                                          const double *norms, double *out)
+{
+    int64_t width = (S + 7) / 8 * 8;
+    W8 centred[16];
+    for (int64_t t = 0; t < n; t++)
+        for (int64_t k = 0; k < width; k += 8) {
+            const double *entry = whiten + k;
+            W8 sum = LOAD(norms + k);
+            for (int64_t i = 0; i < d; i++) {
+                centred[i] = ADD(SPREAD(X[t * d + i]), LOAD(means + i * width + k));
+                W8 z = SPREAD(0.0);
+                for (int64_t j = 0; j <= i; j++, entry += width)
+                    z = FMA(LOAD(entry), centred[j], z);
+                sum = FMA(z, z, sum);
+            }
+            STORE(out + t * S + k, MUL(sum, SPREAD(-0.5)));
+        }
+}
+
+/* Sums over n rows of S weights times products of two out of 1 and at most 16 columns of X less a
+ * shift, none of them NaN. sums is (1 + d, 1 + d, 8 ceil(S / 8)) with junk beyond S; only the lower
+ * triangle of the first two axes is summed. */
+TARGET static void NAME(product_rows)(int64_t n, int64_t d, int64_t S, const double *X,
+                                      const double *shift, const double *weights, double *sums)
+{
+    enum { RUN = 128, MOST = 17 };
+    const int64_t width = (S + 7) / 8 * 8, m = d + 1;
+    double centred[RUN * MOST];
+    for (int64_t begin = 0; begin < n; begin += RUN) {
+        int64_t count = begin + RUN < n ? RUN : n - begin;
+        for (int64_t t = 0; t < count; t++) {
+            centred[t * m] = 1.0;
+            for (int64_t j = 0; j < d; j++)
+                centred[t * m + 1 + j] = X[(begin + t) * d + j] - shift[j];
+        }
+        for (int64_t k = 0; k < width; k += 8)
+            for (int64_t i = 0; i < m; i++)
+                for (int64_t j = 0; j <= i; j += 4) {
+                    /* four sums at once stay in registers; those beyond i are not kept */
+                    const double *a = centred + j, *b = centred + (j + 1 <= i ? j + 1 : i);
+                    const double *c = centred + (j + 2 <= i ? j + 2 : i);
+                    const double *e = centred + (j + 3 <= i ? j + 3 : i);
+                    W8 four[4] = {SPREAD(0.0), SPREAD(0.0), SPREAD(0.0), SPREAD(0.0)};
+                    for (int64_t t = 0; t < count; t++) {
+                        int64_t at = (begin + t) * S + k;
+                        W8 w = at + 8 <= n * S ? LOAD(weights + at) : HEAD(weights + at, S - k);
+                        w = MUL(w, SPREAD(centred[t * m + i]));
+                        four[0] = FMA(w, SPREAD(a[t * m]), four[0]);
+                        four[1] = FMA(w, SPREAD(b[t * m]), four[1]);
+                        four[2] = FMA(w, SPREAD(c[t * m]), four[2]);
+                        four[3] = FMA(w, SPREAD(e[t * m]), four[3]);
+                    }
+                    for (int64_t q = 0; q < 4 && j + q <= i; q++) {
+                        double *sum = sums + (i * m + j + q) * width + k;
+                        STORE(sum, ADD(LOAD(sum), four[q]));
+                    }
+                }
+    }
+}
+
 #undef TARGET
 #undef NAME
 #undef W8

@@ -51,6 +51,10 @@ cdef extern from "blocks.h" nogil:
                             const double *, const double *, double *) noexcept nogil
         void (*moment_rows)(int64_t, int64_t, int64_t, const double *, const double *,
                             const double *, double *) noexcept nogil
+        void (*full_normal_rows)(int64_t, int64_t, int64_t, const double *, const double *,
+                                 const double *, const double *, double *) noexcept nogil
+        void (*product_rows)(int64_t, int64_t, int64_t, const double *, const double *,
+                             const double *, double *) noexcept nogil
 
     const Steps *choose_steps(int at_most)
 

@@ -31,3 +31,19 @@ def diagonal_moments(const double[:, ::1] X,          # IN, NaN: missing
         with nogil:
             steps().moment_rows(n, d, k, &X[0, 0], &shift[0], &weights[0, 0], &sums[0, 0, 0])
     return tuple(out[i, :, :k].T.copy() for i in range(3))
+
+
+def outer_moments(const double[:, ::1] X,          # IN, at most 16 columns, none missing
+                  const double[:, ::1] weights,    # IN, (n, k)
+                  const double[::1] shift):        # IN, (d,)
+    """Weights (k,), and weighted sums of X - shift (k, d) and of its products (k, d, d)."""
+    cdef int64_t n = X.shape[0], d = X.shape[1], k = weights.shape[1]
+    out = np.zeros((1 + d, 1 + d, (k + 7) // 8 * 8))
+    cdef double[:, :, ::1] sums = out
+    if n and d and k:
+        with nogil:
+            steps().product_rows(n, d, k, &X[0, 0], &shift[0], &weights[0, 0], &sums[0, 0, 0])
+    i, j = np.tril_indices(1 + d)
+    out[j, i] = out[i, j]
+    out = np.ascontiguousarray(np.moveaxis(out[:, :, :k], 2, 0))
+    return out[:, 0, 0], out[:, 0, 1:], out[:, 1:, 1:]
