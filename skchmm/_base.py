@@ -81,6 +81,13 @@ class SequenceEstimator(DocumentedMixin, BaseEstimator):
             )
         return classes
 
+    def _labels_of(self, path):
+        """The labels of state indices."""
+        classes = self.classes_
+        if classes.dtype.kind == "i" and np.array_equal(classes, np.arange(len(classes))):
+            return path.astype(classes.dtype)
+        return classes.take(path)
+
     def _encode_labels(self, y, sequences):
         """Label indices of rows, int64; -1 where the label is missing."""
         labels = read_labels(y, sequences)
@@ -108,6 +115,8 @@ class SequenceEstimator(DocumentedMixin, BaseEstimator):
         -------
         float
         """
+        if y is None and sample_weight is None:
+            return float(np.sum(self.log_likelihood(X, lengths=lengths, groups=groups)))
         sequences = self._read(X, lengths, groups)
         if y is None:
             log_likelihood = self.log_likelihood(X, lengths=lengths, groups=groups)

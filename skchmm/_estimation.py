@@ -32,6 +32,10 @@ def normalise(counts, fixed=None, old=None):
     Rows without any count keep `old`, or are spread evenly where there is none.
     """
     counts = np.asarray(counts, dtype=np.float64)
+    if fixed is None:
+        total = counts.sum(axis=-1, keepdims=True)
+        if (total > 0).all():
+            return counts / total
     free = np.ones(counts.shape, dtype=bool) if fixed is None else np.isnan(fixed)
     given = np.where(free, 0.0, 0.0 if fixed is None else fixed)
     left = np.clip(1.0 - given.sum(axis=-1, keepdims=True), 0.0, 1.0)

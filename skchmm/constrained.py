@@ -173,11 +173,12 @@ class ConstrainedHMM(LearningMixin, AnswersMixin, SequenceEstimator):
         return chain
 
     def _frames(self, sequences):
-        encoded = self.emission_.encode(sequences.X, sequences.offsets, reset=False)
-        frames = check_frames(self.emission_.log_likelihood(encoded), len(self.classes_))
-        if not frames.table.max(initial=-np.inf) < np.inf:  # NaN too
+        emission = self.emission_
+        encoded = emission.encode(sequences.X, sequences.offsets, reset=False)
+        frames = check_frames(emission.log_likelihood(encoded), len(self.classes_))
+        if not (frames.bounded or frames.table.max(initial=-np.inf) < np.inf):  # NaN too
             raise ValueError(
-                f"{self.emission_} gives log-likelihoods that are NaN or infinite: its parameters "
+                f"{emission} gives log-likelihoods that are NaN or infinite: its parameters "
                 "are not valid, or do not suit X."
             )
         return frames
@@ -195,7 +196,7 @@ class ConstrainedHMM(LearningMixin, AnswersMixin, SequenceEstimator):
         labels, in the form in which the sequences came
         """
         sequences = self._read(X, lengths, groups)
-        return sequences.restore(self.classes_.take(self._predict_index(sequences)))
+        return sequences.restore(self._labels_of(self._predict_index(sequences)))
 
     def decode(self, X, *, lengths=None, groups=None):
         """The most probable feasible paths and their log probabilities.
@@ -209,7 +210,7 @@ class ConstrainedHMM(LearningMixin, AnswersMixin, SequenceEstimator):
         sequences = self._read(X, lengths, groups)
         path, log_prob = self._decode(sequences, self._frames(sequences))
         single = sequences.form == "stacked" and sequences.n_sequences == 1
-        return float(log_prob[0]) if single else log_prob, sequences.restore(self.classes_[path])
+        return float(log_prob[0]) if single else log_prob, sequences.restore(self._labels_of(path))
 
     def predict_proba(self, X, *, lengths=None, groups=None):
         """P(x_t | Y, Acc): exact smoothed marginals over the feasible paths.

@@ -1,7 +1,8 @@
 """Exact inference on an augmented graph: kernels, and threads over sequences."""
 
+import os
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -298,5 +299,26 @@ def _spread(run, offsets, n_jobs):
     cuts = np.searchsorted(offsets, share)
     cuts[0], cuts[-1] = 0, n_sequences
     ranges = [(a, b) for a, b in pairwise(cuts.tolist()) if a < b]
-    with ThreadPoolExecutor(len(ranges)) as pool:
-        return list(pool.map(lambda part: run(*part), ranges))
+    return _run_together(run, ranges)
+
+
+def _run_together(run, ranges):
+    """What run gives for each range: the first in this thread, the others in those of the pool."""
+    pool = _pool(os.getpid())
+    futures = [pool.submit(run, *part) for part in ranges[1:]]
+    try:
+        results = [run(*ranges[0])]
+        for part, future in zip(ranges[1:], futures):
+            # nobody waits for what no thread has begun: all of them may be waiting themselves
+            results.append(run(*part) if future.cancel() else future.result())
+        return results
+    finally:
+        for future in futures:  # after an error, none may go on writing
+            if not future.cancel():
+                future.exception()
+
+
+@lru_cache(maxsize=1)
+def _pool(process):
+    """Threads that live from call to call; threads do not survive a fork."""
+    return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="skchmm")

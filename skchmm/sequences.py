@@ -167,6 +167,8 @@ def read_weights(sample_weight, sequences):
     In the list form there is one weight a sequence, in the others one a row, the same in all rows
     of a sequence.
     """
+    if sample_weight is None:
+        return np.ones(sequences.n_sequences)
     weights = read_step_weights(sample_weight, sequences)
     starts = sequences.offsets[:-1]
     differs = weights != np.repeat(weights[starts], sequences.lengths)

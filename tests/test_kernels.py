@@ -7,7 +7,9 @@ import skchmm
 from skchmm import inference
 from skchmm._blocks import WIDTH, Blocks
 from skchmm._kernels import layout
-from skchmm._kernels.normal import diagonal_log_densities
+from skchmm._kernels.normal import diagonal_log_densities, full_log_densities
+from skchmm._kernels.statistics import diagonal_moments, outer_moments
+from skchmm._kernels.symbols import code_run
 from skchmm.constraints import AtMostVisits, CoolDown, ExactVisits, Precedence, Segments, VisitBy
 from skchmm.emissions import Frames
 from skchmm.graph import AugmentedGraph
@@ -196,3 +198,67 @@ def test_gaussian_densities(shape, instruction_sets):
     for k in instruction_sets.values():
         layout.use_instruction_set(k)
         np.testing.assert_allclose(diagonal_log_densities(X, means, variances), expected)
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1), (50, 3, 5), (20, 16, 8), (9, 4, 17)])
+def test_full_gaussian_densities(shape, instruction_sets):
+    n, d, S = shape
+    rng = np.random.default_rng(0)
+    X, means = rng.normal(size=(n, d)), rng.normal(size=(S, d))
+    factors = np.tril(rng.normal(size=(S, d, d))) + 3 * np.eye(d)
+    covars = factors @ np.swapaxes(factors, 1, 2)
+    whiten = np.linalg.inv(np.linalg.cholesky(covars))
+    norms = np.linalg.slogdet(2 * np.pi * covars)[1]
+    z = np.einsum("sij,tsj->tsi", whiten, X[:, None] - means)
+    expected = -0.5 * (norms + (z**2).sum(axis=2))
+    for k in instruction_sets.values():
+        layout.use_instruction_set(k)
+        found = full_log_densities(X, means, whiten, norms)
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1), (3, 2, 2), (600, 3, 5), (300, 4, 8), (257, 5, 17)])
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_moments(shape, missing, instruction_sets):
+    n, d, S = shape
+    rng = np.random.default_rng(0)
+    X, weights, shift = rng.normal(size=(n, d)) + 5, rng.random((n, S)), rng.normal(size=d) + 5
+    X[rng.random((n, d)) < missing] = np.nan
+    seen, centred = ~np.isnan(X) * 1.0, np.nan_to_num(X - shift)
+    expected = weights.T @ seen, weights.T @ centred, weights.T @ centred**2
+    for k in instruction_sets.values():
+        layout.use_instruction_set(k)
+        for found, right in zip(diagonal_moments(X, weights, shift), expected):
+            np.testing.assert_allclose(found, right, rtol=1e-12, atol=1e-12 * n)
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1), (3, 2, 2), (600, 3, 5), (300, 4, 8), (129, 16, 17)])
+def test_outer_moments(shape, instruction_sets):
+    n, d, S = shape
+    rng = np.random.default_rng(0)
+    X, weights, shift = rng.normal(size=(n, d)) + 5, rng.random((n, S)), rng.normal(size=d) + 5
+    centred = X - shift
+    products = np.einsum("ts,ti,tj->sij", weights, centred, centred)
+    expected = weights.sum(axis=0), weights.T @ centred, products
+    for k in instruction_sets.values():
+        layout.use_instruction_set(k)
+        for found, right in zip(outer_moments(X, weights, shift), expected):
+            np.testing.assert_allclose(found, right, rtol=1e-12, atol=1e-12 * n)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_codes_of_whole_numbers(dtype):
+    rng = np.random.default_rng(0)
+    columns = rng.integers(-3, 5, (101, 2)).astype(dtype)
+    columns.setflags(write=False)
+    for column in (columns[:, 1], np.ascontiguousarray(columns[:, 0]), columns[:0, 0]):
+        codes = code_run(column, -3, 8)
+        assert codes.dtype == np.int32
+        np.testing.assert_array_equal(codes, column + 3)
+    info = np.iinfo(dtype)
+    for stranger in (-4, 5, info.min, info.max):
+        column = columns[:, 0].copy()
+        column[57] = stranger
+        assert code_run(column, -3, 8) is None
+    assert code_run(np.array([info.max], dtype=dtype), int(info.min), 8) is None
+    np.testing.assert_array_equal(code_run(np.array([info.max], dtype=dtype), info.max - 2, 3), [2])

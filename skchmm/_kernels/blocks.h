@@ -530,6 +530,12 @@ typedef struct {
                            const double *, double **, double *, double *, double *, double *);
     void (*lanes_first)(const Side *, int64_t, int, const double *, const double *, double **,
                         const double *, double *, double *);
+    void (*moment_rows)(int64_t, int64_t, int64_t, const double *, const double *, const double *,
+                        double *);
+    void (*full_normal_rows)(int64_t, int64_t, int64_t, const double *, const double *,
+                             const double *, const double *, double *);
+    void (*product_rows)(int64_t, int64_t, int64_t, const double *, const double *,
+                         const double *, double *);
 } Steps;
 
 #define STEPS(isa, small, choose, spread) {#isa, small, max_step_##isa, sum_step_##isa, back_step_##isa, \
@@ -537,7 +543,8 @@ typedef struct {
                     put_gamma_##isa, multiply_##isa, spread, normal_rows_##isa, \
                     lanes_fill_##isa, lanes_exp_##isa, lanes_choose_run_##isa, \
                     lanes_max_run_##isa, lanes_sum_run_##isa, lanes_back_run_##isa, \
-                    lanes_first_##isa}
+                    lanes_first_##isa, \
+                    moment_rows_##isa, full_normal_rows_##isa, product_rows_##isa}
 
 /* The steps for an instruction set, or the best that there is where it is not to be had. */
 static inline const Steps *choose_steps(int at_most)

@@ -1,6 +1,8 @@
 """Sums over steps that the M-steps of emissions need."""
 from libc.stdint cimport int32_t, int64_t
 
+from .layout cimport steps
+
 import numpy as np
 
 
@@ -22,18 +24,26 @@ def diagonal_moments(const double[:, ::1] X,          # IN, NaN: missing
                      const double[:, ::1] weights,    # IN, (n, k)
                      const double[::1] shift):        # IN, (d,)
     """Weights, and weighted sums of X - shift and its square, over what is observed, (k, d)."""
-    cdef int64_t n = X.shape[0], d = X.shape[1], k = weights.shape[1], t, i, j
-    cdef double x
-    out = np.zeros((3, d, k))
+    cdef int64_t n = X.shape[0], d = X.shape[1], k = weights.shape[1]
+    out = np.zeros((3, d, (k + 7) // 8 * 8))
     cdef double[:, :, ::1] sums = out
-    with nogil:
-        for t in range(n):
-            for j in range(d):
-                x = X[t, j] - shift[j]
-                if x != x:
-                    continue
-                for i in range(k):
-                    sums[0, j, i] += weights[t, i]
-                    sums[1, j, i] += weights[t, i] * x
-                    sums[2, j, i] += weights[t, i] * x * x
-    return out[0].T.copy(), out[1].T.copy(), out[2].T.copy()
+    if n and d and k:
+        with nogil:
+            steps().moment_rows(n, d, k, &X[0, 0], &shift[0], &weights[0, 0], &sums[0, 0, 0])
+    return tuple(out[i, :, :k].T.copy() for i in range(3))
+
+
+def outer_moments(const double[:, ::1] X,          # IN, at most 16 columns, none missing
+                  const double[:, ::1] weights,    # IN, (n, k)
+                  const double[::1] shift):        # IN, (d,)
+    """Weights (k,), and weighted sums of X - shift (k, d) and of its products (k, d, d)."""
+    cdef int64_t n = X.shape[0], d = X.shape[1], k = weights.shape[1]
+    out = np.zeros((1 + d, 1 + d, (k + 7) // 8 * 8))
+    cdef double[:, :, ::1] sums = out
+    if n and d and k:
+        with nogil:
+            steps().product_rows(n, d, k, &X[0, 0], &shift[0], &weights[0, 0], &sums[0, 0, 0])
+    i, j = np.tril_indices(1 + d)
+    out[j, i] = out[i, j]
+    out = np.ascontiguousarray(np.moveaxis(out[:, :, :k], 2, 0))
+    return out[:, 0, 0], out[:, 0, 1:], out[:, 1:, 1:]

@@ -18,13 +18,16 @@ class Frames:
     table : ndarray of shape (n_rows, n_states), float64, C-contiguous
     index : ndarray of shape (n_steps,) or None
         Row of ``table`` of each step; ``None`` means that row t is step t.
+    bounded : bool
+        Whether it is known that nothing in ``table`` is NaN or +inf.
     """
 
-    __slots__ = ("index", "table")
+    __slots__ = ("bounded", "index", "table")
 
-    def __init__(self, table, index=None):
+    def __init__(self, table, index=None, *, bounded=False):
         self.table = np.ascontiguousarray(table, dtype=np.float64)
         self.index = index
+        self.bounded = bounded
 
     @property
     def n_steps(self):

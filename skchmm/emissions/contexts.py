@@ -20,7 +20,7 @@ class Cells:
 def number_cells(codes, offsets, n_symbols, order):
     """Number of the (context, symbol) pair of each step; missing symbols get the last number."""
     if not order:
-        return np.where(codes < 0, n_symbols, codes)
+        return np.where(codes < 0, n_symbols, codes) if codes.min(initial=0) < 0 else codes
     context = np.zeros(len(codes), dtype=np.int64)
     offsets = np.array([0, len(codes)]) if offsets is None else np.asarray(offsets)
     position = np.arange(len(codes)) - np.repeat(offsets[:-1], np.diff(offsets))
@@ -38,7 +38,7 @@ def compress(cells, sizes):
     """Share the work of equal rows, where there are enough of them to pay."""
     n, n_columns = cells.shape
     if n_columns == 1 and sizes[0] <= max(n, 4096):
-        return Cells(None, cells[:, 0].astype(np.int32))
+        return Cells(None, cells[:, 0].astype(np.int32, copy=False))
     if np.prod([float(size) for size in sizes]) < 2**62:
         radix = np.cumprod([1, *sizes[:-1]])
         _, first, index = np.unique(cells @ radix, return_index=True, return_inverse=True)

@@ -21,9 +21,8 @@ class NumericEmission(Emission):
                 f"covariance_type must be one of {', '.join(normal.COVARIANCE_TYPES)}; "
                 f"got {self.covariance_type!r}."
             )
-        X = read_numeric(X, type(self).__name__)
-        self._check_columns(X.shape[1], reset=reset)
-        rows = normal.Rows(X)
+        rows = _read_rows(X, type(self).__name__)
+        self._check_columns(rows.X.shape[1], reset=reset)
         if reset:
             # sums of squares are taken about this point, so that a large offset costs no digits
             self._shift, self._variances = starts.column_moments(rows)
@@ -151,7 +150,10 @@ class Gaussian(NumericEmission):
         )
 
     def log_likelihood(self, E):
-        return Frames(normal.log_densities(E, *self._components()))
+        means, covars = self._components()
+        # rows are finite, so only parameters can spoil a sum of negative squares
+        bounded = covars.ndim < 3 and np.isfinite(means).all() and np.isfinite(covars).all()
+        return Frames(normal.log_densities(E, means, covars), bounded=bounded)
 
     def accumulate(self, E, posteriors, offsets=None):
         outer = self.covariance_type in ("full", "tied")
@@ -254,6 +256,16 @@ class Gaussian(NumericEmission):
         self.covars_ = starts.spread_covariance(
             self._start_covariance(E), self.covariance_type, n_states
         )
+
+
+def _read_rows(X, emission):
+    """Like `read_numeric`, as `Rows`; plain arrays without anything missing are looked at once."""
+    if type(X) is np.ndarray and X.ndim == 2 and X.dtype == np.float64 and X.size:
+        with np.errstate(over="ignore", invalid="ignore"):
+            complete = np.isfinite(X.sum())  # large numbers may not: then the rows decide
+        if complete and X.flags.c_contiguous:
+            return normal.Rows(X, complete=True)
+    return normal.Rows(read_numeric(X, emission))
 
 
 def given_covars(covars, covariance_type):

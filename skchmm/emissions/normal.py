@@ -6,8 +6,8 @@ Covariances are compact: spherical (k,), diag (k, d), full (k, d, d).
 
 import numpy as np
 
-from .._kernels.normal import diagonal_log_densities
-from .._kernels.statistics import diagonal_moments
+from .._kernels.normal import MAX_FULL_COLUMNS, diagonal_log_densities, full_log_densities
+from .._kernels.statistics import diagonal_moments, outer_moments
 
 LOG_2PI = np.log(2 * np.pi)
 COVARIANCE_TYPES = ("spherical", "diag", "full", "tied")
@@ -18,6 +18,12 @@ _BLOCK = 16_384  # values a block: the temporaries of a block stay in the cache
 class Rows:
     """Numeric rows, with what is missing in them worked out once.
 
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+    complete : bool
+        Whether it is known that nothing is missing.
+
     Attributes
     ----------
     X : ndarray of shape (n, d)
@@ -26,10 +32,10 @@ class Rows:
         The observed columns and the rows that have exactly these; rows without any are left out.
     """
 
-    def __init__(self, X):
+    def __init__(self, X, complete=False):
         self.X = X
-        observed = ~np.isnan(X)
-        self.observed = None if observed.all() else observed
+        observed = None if complete else ~np.isnan(X)
+        self.observed = None if complete or observed.all() else observed
         if self.observed is None:
             self.patterns = [(np.arange(X.shape[1]), slice(None))]
         else:
@@ -64,6 +70,8 @@ def log_densities(rows, means, covars):
     """Log-density of every row under every Gaussian, (n, k); missing values are integrated out."""
     n, d = rows.X.shape
     if covars.ndim == 3:
+        if rows.observed is None:
+            return _log_densities_full(rows.X, means, covars)
         log_p = np.zeros((n, len(means)))
         for columns, where in rows.patterns:
             log_p[where] = _log_densities_full(
@@ -85,10 +93,12 @@ def _take(X, where, columns):
 
 def _log_densities_full(X, means, covars):
     n, d = X.shape
-    log_p = np.empty((n, len(means)))
     factors = cholesky(covars)
     whiten = np.linalg.inv(factors)
     log_norm = d * LOG_2PI + 2.0 * np.log(np.diagonal(factors, axis1=1, axis2=2)).sum(axis=1)
+    if d <= MAX_FULL_COLUMNS:
+        return full_log_densities(np.ascontiguousarray(X), means, whiten, log_norm)
+    log_p = np.empty((n, len(means)))
     for block in _blocks(n, d):
         X_block = np.ascontiguousarray(X[block].T)
         for k in range(len(means)):
@@ -160,6 +170,12 @@ def _outer_moments(rows, weights, shift, means, covars):
 
 def _complete_moments(X, weights, shift):
     k, d = weights.shape[1], X.shape[1]
+    if d <= MAX_FULL_COLUMNS:
+        return outer_moments(
+            np.ascontiguousarray(X),
+            np.ascontiguousarray(weights),
+            np.ascontiguousarray(shift, dtype=np.float64),
+        )
     sums, products = np.zeros((k, d)), np.zeros((k, d, d))
     for block in _blocks(len(X), d):
         centred, w = X[block] - shift, weights[block].T

@@ -2,6 +2,10 @@
 
 import numpy as np
 
+from .._kernels.symbols import code_run
+
+_MAX_INT64 = np.iinfo(np.int64).max
+
 
 def columns_of(X):
     """The columns of a 1-d array, a 2-d array or a dataframe, each as a 1-d array."""
@@ -47,7 +51,8 @@ class Vocabulary:
         self.symbols = _as_symbol_array(symbols)
         self.numeric = self.symbols.dtype.kind in "iufbmM"
         whole = self.symbols.dtype.kind in "iu" and len(self) > 0
-        self.contiguous = whole and int(self.symbols[-1]) - int(self.symbols[0]) == len(self) - 1
+        first, last = (int(self.symbols[0]), int(self.symbols[-1])) if whole else (0, 0)
+        self.contiguous = whole and last - first == len(self) - 1 and last <= _MAX_INT64
 
     @classmethod
     def learn(cls, column):
@@ -66,10 +71,12 @@ class Vocabulary:
 
     def codes(self, column, *, unseen, where=""):
         """Codes of a column; a value outside the vocabulary is an error or counts as missing."""
-        if self.contiguous and column.dtype.kind in "iu" and len(column):
-            first, last = self.symbols[0], self.symbols[-1]
-            if first <= column.min() and column.max() <= last:
-                return column.astype(np.int64) - int(first)
+        if self.contiguous and column.dtype.kind in "iu" and _fits_int64(column):
+            if column.dtype not in (np.int32, np.int64):
+                column = column.astype(np.int64)
+            codes = code_run(column, int(self.symbols[0]), len(self))
+            if codes is not None:
+                return codes
         codes = self._find(column)
         strangers = codes == -2
         if strangers.any():
@@ -103,6 +110,10 @@ class Vocabulary:
     def _preview(self):
         shown = ", ".join(repr(symbol) for symbol in self.symbols[:5].tolist())
         return shown + (", ..." if len(self) > 5 else "")
+
+
+def _fits_int64(column):
+    return column.dtype.kind == "i" or column.dtype.itemsize < 8 or (column <= _MAX_INT64).all()
 
 
 def _distinct(column):

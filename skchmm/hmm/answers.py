@@ -64,7 +64,7 @@ class AnswersMixin:
                 model.algorithm = algorithm
                 path = model._predict_index(sequences)
                 values = np.log(posteriors[np.arange(len(path)), path])
-        return float(np.sum(values)), sequences.restore(self.classes_[path])
+        return float(np.sum(values)), sequences.restore(self._labels_of(path))
 
     def score_samples(self, X, lengths=None, *, groups=None):
         """The log-likelihood of all sequences together, and the posteriors of the states.
@@ -212,9 +212,9 @@ class AnswersMixin:
     def _check_underflow(self, frames):
         if self.implementation != "scaling":
             return
-        best = frames.table.max(axis=1)
-        best = best if frames.index is None else best[frames.index]
-        if (best < _LOG_UNDERFLOW).any():
+        # column by column: numpy reduces a short last axis slowly
+        under = np.logical_and.reduce([column < _LOG_UNDERFLOW for column in frames.table.T])
+        if np.any(under if frames.index is None else under[frames.index]):
             raise _underflow()
 
 

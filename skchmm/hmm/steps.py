@@ -73,8 +73,8 @@ class StepsMixin:
         """Zero for every statistic of an iteration."""
         S = self.n_components
         statistics = {"nobs": 0, "start": np.zeros(S), "trans": np.zeros((S, S))}
-        emission = self._emission()
-        if emission is not None and overridden(self, *LEARNING_HOOKS):  # who may look for them
+        emission = self._emission() if overridden(self, *LEARNING_HOOKS) else None
+        if emission is not None:  # who overrides may look for its statistics
             nothing = emission.encode(np.full((1, self._n_columns()), np.nan), reset=False)
             self._add(statistics, emission.accumulate(nothing, np.zeros((1, S))))
         return statistics

@@ -308,3 +308,23 @@ def test_mistakes():
         Categorical(5).encode(np.arange(100), reset=True)
     with pytest.raises(ValueError, match="3 dimensions"):
         Categorical().encode(np.zeros((1, 1, 1), dtype=int), reset=True)
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "u4", "i4", "i8", "u8", ">i8"])
+def test_whole_numbers_of_any_type(dtype):
+    X = np.array([[3, 9], [5, 9], [4, 8], [3, 8]], dtype=dtype)
+    emission = Categorical(symbols=[[3, 4, 5], [8, 9]])
+    E = emission.encode(X, reset=True)
+    rows = E.cells if E.index is None else E.cells[E.index]
+    np.testing.assert_array_equal(rows, [[0, 1], [2, 1], [1, 0], [0, 0]])
+    single = Categorical(symbols=[3, 4, 5])
+    np.testing.assert_array_equal(single.encode(X[:, :1], reset=True).index, [0, 2, 1, 0])
+    X[2, 0] = np.iinfo(dtype).max
+    with pytest.raises(ValueError, match=f"symbol {X[2, 0]} in row 2, which"):
+        single.encode(X[:, 0], reset=False)
+
+
+def test_numbers_too_large_for_a_sign_are_not_negative_ones():
+    emission = Categorical(symbols=[-2, -1])
+    with pytest.raises(ValueError, match="symbol 18446744073709551615 in row 0"):
+        emission.encode(np.array([2**64 - 1], dtype=np.uint64), reset=True)
