@@ -11,6 +11,7 @@ from joblib import effective_n_jobs
 from ._blocks import WIDTH
 from ._kernels.forward_backward import forward_backward, scale_rows
 from ._kernels.log_space import forward_backward_log
+from ._kernels.two_ended import handles, two_ended
 from ._kernels.viterbi import viterbi
 
 # A larger table over all steps is replaced by blocks of it that are filled again on the way back:
@@ -93,25 +94,45 @@ class Chain:
         return self._forward_backward(frames, offsets, None, n_jobs, False, False)[0]
 
     def _forward_backward(self, frames, offsets, seq_weights, n_jobs, marginals, counts):
+        check_frames(frames, self.graph.n_states)
         layout, index = self.graph.layout, _index(frames)
         n_sequences = len(offsets) - 1
-        table, row_max, row_lossy = scale_rows(frames.table, self._smallest)
-        table, by_node = _by_node(self.graph, table, frames)
         log_z = np.empty(n_sequences)
         redo = np.zeros(n_sequences, dtype=np.uint8)
         posteriors = np.empty((frames.n_steps, self.graph.n_states)) if marginals else None
+        edges = np.zeros(len(self.weights)) if counts else None
+        left = np.ones(n_sequences, dtype=np.uint8)
+        if handles(layout):
+            S = self.graph.n_states
 
-        def run(begin, end):
-            entries = np.zeros(len(self._sum_entries)) if counts else None
-            forward_backward(
-                layout, self.weights, self._sum_entries, self._back_entries, self.start,
-                table, by_node, row_max, row_lossy, index, offsets, seq_weights,
-                begin, end, TABLE_BYTES, log_z, redo, posteriors, entries,
-            )  # fmt: skip
-            return entries
+            def run_small(begin, end):
+                pairs = np.zeros((S, S)) if counts else None
+                two_ended(
+                    layout, self.weights, self._smallest, self.start, frames.table, index, offsets,
+                    seq_weights, begin, end, log_z, left, posteriors, pairs,
+                )  # fmt: skip
+                return pairs
 
-        parts = _spread(run, offsets, n_jobs)
-        edges = sum(parts)[self.graph.ahead.slot] if counts else None
+            parts = _spread(run_small, offsets, n_jobs)
+            if counts:
+                edges += sum(parts).ravel()[self.graph.base_edges]
+        if left.any():
+            table, row_max, row_lossy = scale_rows(frames.table, self._smallest)
+            table, by_node = _by_node(self.graph, table, frames)
+
+            def run(begin, end):
+                entries = np.zeros(len(self._sum_entries)) if counts else None
+                for first, last in _ranges(left, begin, end):
+                    forward_backward(
+                        layout, self.weights, self._sum_entries, self._back_entries, self.start,
+                        table, by_node, row_max, row_lossy, index, offsets, seq_weights,
+                        first, last, TABLE_BYTES, log_z, redo, posteriors, entries,
+                    )  # fmt: skip
+                return entries
+
+            parts = _spread(run, offsets, n_jobs)
+            if counts:
+                edges += sum(parts)[self.graph.ahead.slot]
         again = np.flatnonzero(redo)
         if len(again):
             forward_backward_log(
@@ -175,6 +196,12 @@ def _by_node(graph, table, frames):
 
 def _index(frames):
     return None if frames.index is None else np.ascontiguousarray(frames.index, dtype=np.int32)
+
+
+def _ranges(marked, begin, end):
+    """The stretches of begin..end-1 that are marked, as (first, last + 1)."""
+    edges = np.diff(marked[begin:end], prepend=0, append=0)
+    return (begin + np.flatnonzero(edges).reshape(-1, 2)).tolist()
 
 
 def _spread(run, offsets, n_jobs):

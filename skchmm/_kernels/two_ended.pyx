@@ -1,0 +1,291 @@
+"""Forward-backward from both ends at once, for chains of up to 8 states without constraints.
+
+With a few states a step waits for the one before it most of the time. The two recursions of
+forward_backward.pyx do not wait for each other, and are the same one with reversed edges if the
+second one carries its emission, v_t = b(y_t) beta_t:
+
+    alpha_t = b(y_t) (alpha_{t-1} W),   v_t = b(y_t) (W v_{t+1}),   Z = (alpha_{t-1} W) v_t
+
+So they run side by side, towards each other and past each other. Until they meet, they leave their
+rows in the output; from there on each finds the rows of the other, and turns them into posteriors:
+
+    gamma_t = (alpha_{t-1} W) v_t / Z = alpha_t (W v_{t+1}) / Z
+    xi_t(n -> m) = alpha_{t-1}(n) w v_t(m) / Z
+
+No table, no second forward pass; O(S^2) a step. The checks are those of forward_backward.pyx, but
+made once in a few steps, and a sequence that fails one is not redone here: it is left to that
+kernel.
+"""
+from libc.math cimport INFINITY, frexp, ldexp, log
+from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.string cimport memset
+
+from .layout cimport Graph, Layout, free_rows, new_rows, steps
+
+
+cdef extern from "two_ended.h" nogil:
+    ctypedef struct End:
+        const double *weights
+        const double *table
+        const int32_t *rows
+        double *out
+        int64_t step
+        int64_t at
+        int64_t exponent
+        double row[8]
+        double least[8]
+        double mass
+        double counts[64]
+
+    ctypedef struct TwoEnded:
+        void (*run)(int64_t, int64_t, int, End *, End *) noexcept nogil
+        void (*convert)(int64_t, int64_t, const double *, const int32_t *, double, double *,
+                        double *) noexcept nogil
+
+    int WALK, STORE, FINISH, COUNT
+    const TwoEnded *choose_two_ended(const char *name)
+
+
+cdef enum:
+    NODES = 8
+    CHUNK = 16     # steps between two checks
+
+cdef double TINY = 1e-200       # as in forward_backward.pyx
+cdef double LOG_LOSSY = -230.0
+cdef double LOG_ROOM = -253.0
+cdef double LOG2 = 0.6931471805599453
+
+cdef int32_t IN_TURN[CHUNK]
+for _ in range(CHUNK):
+    IN_TURN[_] = _
+
+
+cdef struct Sweep:
+    const TwoEnded *do
+    int64_t S
+    const double *log_table
+    const int32_t *rows          # NULL: row t is step t
+    double log_lossy
+    const double *start
+    const double *accept         # as 1.0 and 0.0
+    double *table                # all of log_table converted; NULL: rows are, chunk by chunk
+    double *table_tops
+    double *buffers              # (2, CHUNK, NODES)
+    double *gamma                # NULL: likelihoods alone
+    End ahead
+    End back
+    End idle
+
+
+def handles(Layout layout):
+    """Whether sweep() is for this graph, and there is one for the processor."""
+    cdef const Graph *g = &layout.graph
+    return (g.plain and g.n_epochs == 1 and 0 < g.n_nodes <= NODES
+            and choose_two_ended(steps().name) != NULL)
+
+
+cdef double place(Sweep *w, End *end, int64_t n) noexcept nogil:
+    """Make the next n steps of an end ready; the sum of what their emissions were divided by."""
+    cdef int64_t i, first
+    cdef double total = 0.0, second = 0.0
+    cdef double tops[CHUNK]
+    cdef double *buffer
+    if end.step == 0:
+        return 0.0
+    if w.gamma != NULL:
+        end.out = w.gamma + end.at * w.S
+    if w.table != NULL:
+        end.table, end.rows = w.table, w.rows + end.at
+        for i in range(0, n - 1, 2):
+            total += w.table_tops[end.rows[i * end.step]]
+            second += w.table_tops[end.rows[(i + 1) * end.step]]
+        if n % 2:
+            total += w.table_tops[end.rows[(n - 1) * end.step]]
+        return total + second
+    first = end.at if end.step > 0 else end.at - (n - 1)
+    buffer = w.buffers if end.step > 0 else w.buffers + CHUNK * NODES
+    w.do.convert(n, w.S, w.log_table if w.rows != NULL else w.log_table + first * w.S,
+                 w.rows + first if w.rows != NULL else NULL, w.log_lossy, buffer, tops)
+    end.table, end.rows = buffer, IN_TURN + (0 if end.step > 0 else n - 1)
+    for i in range(n):
+        total += tops[i]
+    return total
+
+
+cdef bint sound(End *end) noexcept nogil:
+    """Whether nothing can have been lost so far; brings the row back into range."""
+    cdef int64_t k
+    cdef int exponent = 0
+    cdef double total = 0.0, least = INFINITY
+    for k in range(NODES):
+        total += end.row[k]
+        least = min(least, end.least[k])
+    if not (least >= TINY and TINY <= total <= 1e200 and end.mass >= TINY):
+        return False
+    if total < 1e-30 or total > 1e30:
+        frexp(total, &exponent)
+        for k in range(NODES):
+            end.row[k] = ldexp(end.row[k], 1 - exponent)
+        end.exponent += exponent - 1
+    return True
+
+
+cdef bint advance(Sweep *w, End *one, End *other, int64_t n, int mode,
+                  double *total) noexcept nogil:
+    """n steps of both; False if they cannot be relied on."""
+    cdef int64_t m
+    while n > 0:
+        m = min(n, CHUNK)
+        total[0] += place(w, one, m)
+        total[0] += place(w, other, m)
+        w.do.run(m, w.S, mode, one, other)
+        one.at += m * one.step
+        other.at += m * other.step
+        if one.step and not sound(one) or other.step and not sound(other):
+            return False
+        n -= m
+    return True
+
+
+cdef bint begin_at(Sweep *w, End *end, int64_t at, const double *sums,
+                   double *total) noexcept nogil:
+    """The first row of an end."""
+    cdef int64_t k
+    cdef const double *emission
+    end.at, end.exponent, end.mass = at, 0, INFINITY
+    total[0] += place(w, end, 1)
+    emission = end.table + end.rows[0] * NODES
+    for k in range(NODES):
+        end.row[k] = sums[k] * emission[k]
+        end.least[k] = sums[k] if sums[k] > 0.0 else INFINITY
+        if w.gamma != NULL and k < w.S:
+            end.out[k] = end.row[k]
+    end.at += end.step
+    return sound(end)
+
+
+cdef double meet(const End *ahead, const End *back) noexcept nogil:
+    """Z, from rows of neighbouring steps."""
+    cdef int64_t n, m
+    cdef double total = 0.0, out
+    for n in range(NODES):
+        out = 0.0
+        for m in range(NODES):
+            out += ahead.weights[n * NODES + m] * back.row[m]
+        total += ahead.row[n] * out
+    return total
+
+
+cdef bint one_step(Sweep *w, int64_t at, double *log_z) noexcept nogil:
+    """A sequence of one step."""
+    cdef int64_t k
+    cdef double top = 0.0, mass = 0.0
+    if not begin_at(w, &w.ahead, at, w.start, &top):
+        return False
+    for k in range(NODES):
+        w.ahead.row[k] *= w.accept[k]
+        mass += w.ahead.row[k]
+    if not mass >= TINY:
+        return False
+    if w.gamma != NULL:
+        for k in range(w.S):
+            w.gamma[at * w.S + k] = w.ahead.row[k] / mass
+    log_z[0] = top + w.ahead.exponent * LOG2 + log(mass)
+    return True
+
+
+cdef bint sweep(Sweep *w, int64_t origin, int64_t T, bint counting,
+                double *log_z) noexcept nogil:
+    """One sequence; False if it is left to the general kernel."""
+    cdef int64_t half = T // 2
+    cdef int mode = STORE if w.gamma != NULL else WALK
+    cdef double total = 0.0, ignored = 0.0, mass
+    cdef End *ahead = &w.ahead
+    cdef End *back = &w.back
+    memset(ahead.counts, 0, sizeof(ahead.counts))
+    memset(back.counts, 0, sizeof(back.counts))
+    if T == 1:
+        return one_step(w, origin, log_z)
+    if not (begin_at(w, ahead, origin, w.start, &total)
+            and begin_at(w, back, origin + T - 1, w.accept, &total)
+            and advance(w, ahead, back, half - 1, mode, &total)
+            and advance(w, back, &w.idle, T % 2, mode, &total)):
+        return False
+    mass = meet(ahead, back)
+    if not TINY <= mass <= 1e200:
+        return False
+    log_z[0] = total + (ahead.exponent + back.exponent) * LOG2 + log(mass)
+    if w.gamma == NULL:
+        return True
+    mode = COUNT if counting else FINISH
+    if not advance(w, ahead, back, 1, mode, &ignored):
+        return False
+    memset(back.counts, 0, sizeof(back.counts))  # both have counted the step where they met
+    return (advance(w, ahead, back, half - 1, mode, &ignored)
+            and advance(w, ahead, &w.idle, T % 2, mode, &ignored))
+
+
+cdef void add_counts(const Sweep *w, double weight, double[:, ::1] counts) noexcept nogil:
+    cdef int64_t n, m
+    for n in range(w.S):
+        for m in range(w.S):
+            counts[n, m] += weight * w.ahead.weights[n * NODES + m] * (
+                w.ahead.counts[n * NODES + m] + w.back.counts[m * NODES + n])
+
+
+def two_ended(Layout layout,                     # IN, one that handles() says yes to
+              const double[::1] edge_weights,    # IN, one an edge
+              double smallest,                   # IN, of the positive ones
+              const double[::1] start,           # IN
+              const double[:, ::1] log_table,    # IN
+              const int32_t[::1] rows,           # IN or None: row t of log_table is step t
+              const int64_t[::1] offsets,        # IN
+              const double[::1] seq_weights,     # IN or None, for the counts
+              int64_t begin, int64_t end,        # IN, the sequences
+              double[::1] log_z,                 # OUT
+              uint8_t[::1] left,                 # OUT, 1: nothing said, for the general kernel
+              double[:, ::1] gamma=None,         # OUT or None
+              double[:, ::1] counts=None):       # INOUT or None, by source and target
+    """Likelihoods, marginals of the states, and expected counts of the transitions."""
+    cdef const Graph *g = &layout.graph
+    cdef Sweep w
+    cdef int64_t R = log_table.shape[0], S = g.n_states, s, n, m, k
+    cdef bint counting = counts is not None
+    cdef double *vectors = NULL
+    memset(&w, 0, sizeof(Sweep))
+    w.do, w.S = choose_two_ended(steps().name), S
+    w.log_table = &log_table[0, 0]
+    w.rows = NULL if rows is None else &rows[0]
+    w.log_lossy = max(LOG_LOSSY, LOG_ROOM - log(smallest))
+    w.gamma = NULL if gamma is None else &gamma[0, 0]
+    try:
+        vectors = new_rows(3 * NODES + 2, NODES)  # both weights, zeros, start, accept
+        w.buffers = new_rows(2 * CHUNK, NODES)
+        if rows is not None and 4 * R <= offsets[end] - offsets[begin]:
+            w.table = new_rows(R, NODES)
+            w.table_tops = new_rows(R, 1)
+            w.do.convert(R, S, w.log_table, NULL, w.log_lossy, w.table, w.table_tops)
+        with nogil:
+            for m in range(S):
+                for k in range(g.indptr[m], g.indptr[m + 1]):
+                    n = g.sources[k]
+                    vectors[n * NODES + m] = edge_weights[k]
+                    vectors[(NODES + m) * NODES + n] = edge_weights[k]
+                if g.start_nodes[m] >= 0:
+                    vectors[3 * NODES * NODES + m] = start[m]
+                vectors[(3 * NODES + 1) * NODES + m] = g.accept[m]
+            w.start, w.accept = vectors + 3 * NODES * NODES, vectors + (3 * NODES + 1) * NODES
+            w.ahead.weights, w.ahead.step = vectors, 1
+            w.back.weights, w.back.step = vectors + NODES * NODES, -1
+            w.idle.weights = w.idle.table = vectors + 2 * NODES * NODES
+            w.idle.rows, w.idle.out = IN_TURN, w.idle.row
+            for s in range(begin, end):
+                left[s] = not sweep(&w, offsets[s], offsets[s + 1] - offsets[s], counting,
+                                    &log_z[s])
+                if counting and not left[s]:
+                    add_counts(&w, 1.0 if seq_weights is None else seq_weights[s], counts)
+    finally:
+        free_rows(vectors)
+        free_rows(w.buffers)
+        free_rows(w.table)
+        free_rows(w.table_tops)
