@@ -11,15 +11,17 @@
 /* One direction: row = emission * sums, sums = row before it times the weights. */
 typedef struct {
     const double *weights; /* (8, 8): row k is what node k gives to each node */
-    const double *table;   /* emissions, 8 a row */
-    const int32_t *rows;   /* of the table: rows[0], rows[step], rows[2 step], ... */
-    double *out;           /* the row of the output of the next step, n_states wide */
+    const double *table;   /* emissions; 8 can be read of any row, though it may have fewer */
+    int64_t stride;        /* of the table */
+    const int32_t *rows;   /* of the table: for this step, and on from there or back */
+    double *out;           /* the row of the output of this step, n_states wide */
     int64_t step;          /* 1 ahead, -1 back, 0 idle */
     int64_t at;            /* the next step of the data */
     int64_t exponent;      /* the row was divided by 2^exponent */
     double row[8];
     double least[8];       /* of the positive sums, by node */
-    double mass;           /* the smallest one */
+    double most;           /* of the factors that made posteriors sum to 1 */
+    double total;          /* of the last row that was looked at */
     double counts[64];     /* (8, 8), without the weights */
 } End;
 
@@ -27,13 +29,18 @@ typedef struct {
  * stored, and becomes the posterior; COUNT: and transitions are counted. */
 enum { WALK, STORE, FINISH, COUNT };
 
+/* Rows are looked at once in so many steps: a total out of range ends a run, or is scaled back. */
+#define LOOK 16
+#define SOUND(total) ((total) >= 1e-200 && (total) <= 1e200)
+#define IN_RANGE(total) ((total) > 1e-30 && (total) < 1e30)
+
 typedef struct {
-    /* n steps of both ends */
-    void (*run)(int64_t n, int64_t n_states, int mode, End *, End *);
-    /* Rows of log-likelihoods as 8 probabilities with maximum 1; NaN where some are below
-     * e^log_lossy. The logarithm of what they were divided by goes to tops. */
-    void (*convert)(int64_t n, int64_t n_states, const double *log_table, const int32_t *rows,
-                    double log_lossy, double *out, double *tops);
+    /* n steps ahead and n back, side by side; one of the ends may be idle where n is 1. */
+    void (*run)(int64_t n, int64_t n_states, int mode, End *ahead, End *back);
+    /* Rows of log-likelihoods, divided by their maximum, as probabilities; the maxima go to tops.
+     * Whether a row has elements below log_lossy, or that are no numbers. */
+    int (*convert)(int64_t n, int64_t n_states, const double *rows, double log_lossy, double *out,
+                   double *tops);
 } TwoEnded;
 
 #ifdef SKCHMM_X86
@@ -71,30 +78,71 @@ AVX512 static inline __m512d wide_exp(__m512d x)
     __m512d p = _mm512_fmadd_pd(_mm512_fmadd_pd(high, rr, mid), rr, low);
     p = _mm512_fmadd_pd(p, rr, r);
     /* n = 16 a + j: adding n << 48 to the bits of 2^(j / 16), less j << 48, adds a to the exponent. */
-    __m512i root = _mm512_castpd_si512(_mm512_permutex2var_pd(
-        _mm512_loadu_pd(roots), n, _mm512_loadu_pd(roots + 8)));
-    __m512i j = _mm512_and_si512(n, _mm512_set1_epi64(15));
-    __m512i power = _mm512_slli_epi64(_mm512_sub_epi64(n, j), 48);
-    __m512d scale = _mm512_castsi512_pd(_mm512_add_epi64(root, power));
+    const __m512i j = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7), eight = _mm512_set1_epi64(8);
+    __m512i first = _mm512_sub_epi64(_mm512_loadu_si512(roots), _mm512_slli_epi64(j, 48));
+    __m512i second = _mm512_sub_epi64(_mm512_loadu_si512(roots + 8),
+                                      _mm512_slli_epi64(_mm512_add_epi64(j, eight), 48));
+    __m512i root = _mm512_permutex2var_epi64(first, n, second);
+    __m512d scale = _mm512_castsi512_pd(_mm512_add_epi64(root, _mm512_slli_epi64(n, 48)));
     return _mm512_fmadd_pd(scale, p, scale);
 }
 
-AVX512 static void convert_avx512(int64_t n, int64_t n_states, const double *log_table,
-                                  const int32_t *rows, double log_lossy, double *out, double *tops)
+/* The maxima of 8 rows. */
+#define HALVE(a, b) _mm512_max_pd(_mm512_shuffle_f64x2(a, b, 0x88), _mm512_shuffle_f64x2(a, b, 0xDD))
+AVX512 static inline __m512d wide_tops(const double *rows, int64_t n_states)
+{
+    __m512d pair[4];
+    for (int i = 0; i < 4; i++) {
+        __m512d a = wide_head(rows + 2 * i * n_states, n_states);
+        __m512d b = wide_head(rows + (2 * i + 1) * n_states, n_states);
+        pair[i] = _mm512_max_pd(_mm512_unpacklo_pd(a, b), _mm512_unpackhi_pd(a, b));
+    }
+    __m512d low = HALVE(pair[0], pair[1]), high = HALVE(pair[2], pair[3]);
+    return HALVE(low, high);
+}
+#undef HALVE
+
+/* 8 rows at a time, whose elements fill vectors: vector i has those of the rows in of_row[i]. */
+AVX512 static int convert_avx512(int64_t n, int64_t n_states, const double *rows, double log_lossy,
+                                 double *out, double *tops)
 {
     const __m512d none = _mm512_set1_pd(-INFINITY), lossy = _mm512_set1_pd(log_lossy);
-    const __mmask8 head = wide_mask(n_states);
-    for (int64_t t = 0; t < n; t++) {
-        const double *row = log_table + (rows ? rows[t] : t) * n_states;
-        __m512d x = _mm512_mask_loadu_pd(none, head, row);
-        double top = wide_largest(x);
-        tops[t] = top;
-        __m512d ratio = _mm512_sub_pd(x, _mm512_set1_pd(top));
-        __mmask8 some = _mm512_cmp_pd_mask(x, none, _CMP_NEQ_UQ);
-        __mmask8 bad = _mm512_mask_cmp_pd_mask(some, ratio, lossy, _CMP_NGE_UQ);
-        __m512d e = _mm512_maskz_mov_pd(some, wide_exp(ratio));
-        _mm512_storeu_pd(out + 8 * t, bad ? _mm512_set1_pd(NAN) : e);
+    const __m512d middle = _mm512_setr_pd(0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5);
+    __m512i of_row[8];
+    double spare[64], spare_out[64], spare_tops[8];
+    unsigned bad = 0;
+    for (int64_t i = 0; i < n_states; i++) {
+        __m512d element = _mm512_add_pd(_mm512_set1_pd(8.0 * i), middle);
+        of_row[i] = _mm512_cvttpd_epi64(_mm512_mul_pd(element, _mm512_set1_pd(1.0 / n_states)));
     }
+    for (int64_t t = 0; t < n; t += 8) {
+        const double *from = rows + t * n_states;
+        double *to = out + t * n_states, *to_tops = tops + t;
+        int64_t left = n - t;
+        if (left < 8) {
+            for (int64_t i = 0; i < 8 * n_states; i++)
+                spare[i] = i < left * n_states ? from[i] : 0.0;
+            from = spare;
+            to = spare_out;
+            to_tops = spare_tops;
+        }
+        __m512d top = wide_tops(from, n_states);
+        _mm512_storeu_pd(to_tops, top);
+        for (int64_t i = 0; i < n_states; i++) {
+            __m512d x = _mm512_loadu_pd(from + 8 * i);
+            __m512d ratio = _mm512_sub_pd(x, _mm512_permutexvar_pd(of_row[i], top));
+            __mmask8 some = _mm512_cmp_pd_mask(x, none, _CMP_NEQ_UQ);
+            bad |= _mm512_mask_cmp_pd_mask(some, ratio, lossy, _CMP_NGE_UQ);
+            _mm512_storeu_pd(to + 8 * i, _mm512_maskz_mov_pd(some, wide_exp(ratio)));
+        }
+        if (left < 8) {
+            for (int64_t i = 0; i < left * n_states; i++)
+                out[t * n_states + i] = spare_out[i];
+            for (int64_t i = 0; i < left; i++)
+                tops[t + i] = spare_tops[i];
+        }
+    }
+    return bad != 0;
 }
 
 #define TARGET AVX512
@@ -108,6 +156,8 @@ AVX512 static void convert_avx512(int64_t n, int64_t n_states, const double *log
 #define PUT _mm512_storeu_pd
 #define ADD _mm512_add_pd
 #define MUL _mm512_mul_pd
+#define MAX _mm512_max_pd
+#define LARGEST wide_largest
 #define FMA _mm512_fmadd_pd
 #define TOTAL wide_total
 #define STORE_HEAD wide_store_head

@@ -16,9 +16,9 @@ No table, no second forward pass; O(S^2) a step. The checks are those of forward
 made once in a few steps, and a sequence that fails one is not redone here: it is left to that
 kernel.
 """
-from libc.math cimport INFINITY, frexp, ldexp, log
+from libc.math cimport INFINITY, NAN, log
 from libc.stdint cimport int32_t, int64_t, uint8_t
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from .layout cimport Graph, Layout, free_rows, new_rows, steps
 
@@ -27,6 +27,7 @@ cdef extern from "two_ended.h" nogil:
     ctypedef struct End:
         const double *weights
         const double *table
+        int64_t stride
         const int32_t *rows
         double *out
         int64_t step
@@ -34,21 +35,23 @@ cdef extern from "two_ended.h" nogil:
         int64_t exponent
         double row[8]
         double least[8]
-        double mass
+        double most
+        double total
         double counts[64]
 
     ctypedef struct TwoEnded:
         void (*run)(int64_t, int64_t, int, End *, End *) noexcept nogil
-        void (*convert)(int64_t, int64_t, const double *, const int32_t *, double, double *,
+        bint (*convert)(int64_t, int64_t, const double *, double, double *,
                         double *) noexcept nogil
 
     int WALK, STORE, FINISH, COUNT
+    bint SOUND(double total)
     const TwoEnded *choose_two_ended(const char *name)
 
 
 cdef enum:
     NODES = 8
-    CHUNK = 16     # steps between two checks
+    CHUNK = 64     # steps between two checks of what is small
 
 cdef double TINY = 1e-200       # as in forward_backward.pyx
 cdef double LOG_LOSSY = -230.0
@@ -68,9 +71,9 @@ cdef struct Sweep:
     double log_lossy
     const double *start
     const double *accept         # as 1.0 and 0.0
-    double *table                # all of log_table converted; NULL: rows are, chunk by chunk
-    double *table_tops
-    double *buffers              # (2, CHUNK, NODES)
+    double *table                # all of log_table converted, or NULL: chunk by chunk
+    double *tops
+    double *buffers              # (3, CHUNK, NODES)
     double *gamma                # NULL: likelihoods alone
     End ahead
     End back
@@ -84,64 +87,67 @@ def handles(Layout layout):
             and choose_two_ended(steps().name) != NULL)
 
 
-cdef double place(Sweep *w, End *end, int64_t n) noexcept nogil:
-    """Make the next n steps of an end ready; the sum of what their emissions were divided by."""
+cdef bint place(Sweep *w, End *end, int64_t n, double *total) noexcept nogil:
+    """Make the next n steps of an end ready, and add what their emissions were divided by.
+
+    False if there is a lossy row among them.
+    """
     cdef int64_t i, first
-    cdef double total = 0.0, second = 0.0
+    cdef double top = 0.0, second = 0.0
     cdef double tops[CHUNK]
     cdef double *buffer
+    cdef const double *log_rows
     if end.step == 0:
-        return 0.0
+        return True
     if w.gamma != NULL:
         end.out = w.gamma + end.at * w.S
     if w.table != NULL:
-        end.table, end.rows = w.table, w.rows + end.at
+        end.table, end.stride, end.rows = w.table, NODES, w.rows + end.at
         for i in range(0, n - 1, 2):
-            total += w.table_tops[end.rows[i * end.step]]
-            second += w.table_tops[end.rows[(i + 1) * end.step]]
+            top += w.tops[end.rows[i * end.step]]
+            second += w.tops[end.rows[(i + 1) * end.step]]
         if n % 2:
-            total += w.table_tops[end.rows[(n - 1) * end.step]]
-        return total + second
+            top += w.tops[end.rows[(n - 1) * end.step]]
+        total[0] += top + second
+        return True  # lossy rows are NaN
     first = end.at if end.step > 0 else end.at - (n - 1)
     buffer = w.buffers if end.step > 0 else w.buffers + CHUNK * NODES
-    w.do.convert(n, w.S, w.log_table if w.rows != NULL else w.log_table + first * w.S,
-                 w.rows + first if w.rows != NULL else NULL, w.log_lossy, buffer, tops)
-    end.table, end.rows = buffer, IN_TURN + (0 if end.step > 0 else n - 1)
-    for i in range(n):
-        total += tops[i]
-    return total
-
-
-cdef bint sound(End *end) noexcept nogil:
-    """Whether nothing can have been lost so far; brings the row back into range."""
-    cdef int64_t k
-    cdef int exponent = 0
-    cdef double total = 0.0, least = INFINITY
-    for k in range(NODES):
-        total += end.row[k]
-        least = min(least, end.least[k])
-    if not (least >= TINY and TINY <= total <= 1e200 and end.mass >= TINY):
+    end.table, end.stride, end.rows = buffer, w.S, IN_TURN + (0 if end.step > 0 else n - 1)
+    log_rows = w.log_table + first * w.S
+    if w.rows != NULL:
+        log_rows = w.buffers + 2 * CHUNK * NODES
+        for i in range(n):
+            memcpy(<double *> log_rows + i * w.S, w.log_table + w.rows[first + i] * w.S,
+                   w.S * sizeof(double))
+    if w.do.convert(n, w.S, log_rows, w.log_lossy, buffer, tops):
         return False
-    if total < 1e-30 or total > 1e30:
-        frexp(total, &exponent)
-        for k in range(NODES):
-            end.row[k] = ldexp(end.row[k], 1 - exponent)
-        end.exponent += exponent - 1
+    for i in range(n):
+        top += tops[i]
+    total[0] += top
     return True
 
 
-cdef bint advance(Sweep *w, End *one, End *other, int64_t n, int mode,
+cdef bint sound(const End *end) noexcept nogil:
+    """Whether nothing can have been lost so far."""
+    cdef int64_t k
+    cdef double least = INFINITY
+    for k in range(NODES):
+        least = min(least, end.least[k])
+    return end.step == 0 or least >= TINY and SOUND(end.total) and end.most <= 1.0 / TINY
+
+
+cdef bint advance(Sweep *w, End *ahead, End *back, int64_t n, int mode,
                   double *total) noexcept nogil:
     """n steps of both; False if they cannot be relied on."""
     cdef int64_t m
     while n > 0:
         m = min(n, CHUNK)
-        total[0] += place(w, one, m)
-        total[0] += place(w, other, m)
-        w.do.run(m, w.S, mode, one, other)
-        one.at += m * one.step
-        other.at += m * other.step
-        if one.step and not sound(one) or other.step and not sound(other):
+        if not (place(w, ahead, m, total) and place(w, back, m, total)):
+            return False
+        w.do.run(m, w.S, mode, ahead, back)
+        ahead.at += m * ahead.step
+        back.at += m * back.step
+        if not (sound(ahead) and sound(back)):
             return False
         n -= m
     return True
@@ -152,11 +158,13 @@ cdef bint begin_at(Sweep *w, End *end, int64_t at, const double *sums,
     """The first row of an end."""
     cdef int64_t k
     cdef const double *emission
-    end.at, end.exponent, end.mass = at, 0, INFINITY
-    total[0] += place(w, end, 1)
-    emission = end.table + end.rows[0] * NODES
+    end.at, end.exponent, end.most, end.total = at, 0, 0.0, 0.0
+    if not place(w, end, 1, total):
+        return False
+    emission = end.table + end.rows[0] * end.stride
     for k in range(NODES):
         end.row[k] = sums[k] * emission[k]
+        end.total += end.row[k]
         end.least[k] = sums[k] if sums[k] > 0.0 else INFINITY
         if w.gamma != NULL and k < w.S:
             end.out[k] = end.row[k]
@@ -209,10 +217,10 @@ cdef bint sweep(Sweep *w, int64_t origin, int64_t T, bint counting,
     if not (begin_at(w, ahead, origin, w.start, &total)
             and begin_at(w, back, origin + T - 1, w.accept, &total)
             and advance(w, ahead, back, half - 1, mode, &total)
-            and advance(w, back, &w.idle, T % 2, mode, &total)):
+            and advance(w, &w.idle, back, T % 2, mode, &total)):
         return False
     mass = meet(ahead, back)
-    if not TINY <= mass <= 1e200:
+    if not SOUND(mass):
         return False
     log_z[0] = total + (ahead.exponent + back.exponent) * LOG2 + log(mass)
     if w.gamma == NULL:
@@ -260,11 +268,15 @@ def two_ended(Layout layout,                     # IN, one that handles() says y
     w.gamma = NULL if gamma is None else &gamma[0, 0]
     try:
         vectors = new_rows(3 * NODES + 2, NODES)  # both weights, zeros, start, accept
-        w.buffers = new_rows(2 * CHUNK, NODES)
+        w.buffers = new_rows(3 * CHUNK, NODES)
         if rows is not None and 4 * R <= offsets[end] - offsets[begin]:
             w.table = new_rows(R, NODES)
-            w.table_tops = new_rows(R, 1)
-            w.do.convert(R, S, w.log_table, NULL, w.log_lossy, w.table, w.table_tops)
+            w.tops = new_rows(R, 1)
+            for n in range(R):
+                if w.do.convert(1, S, &log_table[n, 0], w.log_lossy, w.table + n * NODES,
+                                w.tops + n):
+                    for m in range(NODES):
+                        w.table[n * NODES + m] = NAN
         with nogil:
             for m in range(S):
                 for k in range(g.indptr[m], g.indptr[m + 1]):
@@ -288,4 +300,4 @@ def two_ended(Layout layout,                     # IN, one that handles() says y
         free_rows(vectors)
         free_rows(w.buffers)
         free_rows(w.table)
-        free_rows(w.table_tops)
+        free_rows(w.tops)
