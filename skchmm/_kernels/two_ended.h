@@ -31,6 +31,7 @@ enum { WALK, STORE, FINISH, COUNT };
 
 /* Rows are looked at once in so many steps: a total out of range ends a run, or is scaled back. */
 #define LOOK 16
+#define CHUNK 64
 #define SOUND(total) ((total) >= 1e-200 && (total) <= 1e200)
 #define IN_RANGE(total) ((total) > 1e-30 && (total) < 1e30)
 

@@ -44,6 +44,8 @@ cdef extern from "two_ended.h" nogil:
         bint (*convert)(int64_t, int64_t, const double *, double, double *,
                         double *) noexcept nogil
 
+    enum:
+        CHUNK
     int WALK, STORE, FINISH, COUNT
     bint SOUND(double total)
     const TwoEnded *choose_two_ended(const char *name)
@@ -51,7 +53,6 @@ cdef extern from "two_ended.h" nogil:
 
 cdef enum:
     NODES = 8
-    CHUNK = 64     # steps between two checks of what is small
 
 cdef double TINY = 1e-200       # as in forward_backward.pyx
 cdef double LOG_LOSSY = -230.0

@@ -6,7 +6,8 @@
  * Broadcasts of the row serve the sums and the counts; sums * emission is taken apart into one fused
  * operation, which leaves the sums themselves out of what the next step waits for. */
 INLINE W8 NAME(step)(const int K, const int mode, int64_t n_states, int64_t i, const End *end,
-                     const W8 *weights, W8 row, W8 *least, W8 *most, W8 *counts)
+                     const W8 *weights, const double *others, W8 row, W8 *least, W8 *most,
+                     W8 *counts)
 {
     W8 from[8];
     for (int k = 0; k < K; k++)
@@ -24,7 +25,7 @@ INLINE W8 NAME(step)(const int K, const int mode, int64_t n_states, int64_t i, c
     if (mode == STORE)
         STORE_HEAD(out, row, n_states);
     if (mode >= FINISH) {
-        W8 other = SOME(out, n_states), joint = MUL(sums, other);
+        W8 other = LOAD(others), joint = MUL(sums, other);
         W8 factor = SPREAD(1.0 / TOTAL(joint));
         *most = MAX(factor, *most);
         STORE_HEAD(out, MUL(joint, factor), n_states);
@@ -65,10 +66,17 @@ INLINE void NAME(run_nodes)(const int K, const int mode, int64_t n, int64_t n_st
     W8 row = LOAD(ahead->row), back_row = LOAD(back->row);
     W8 least = LOAD(ahead->least), back_least = LOAD(back->least);
     W8 most = SPREAD(ahead->most), back_most = SPREAD(back->most);
+    /* Loads of a few lanes from between what was just stored would wait for it. */
+    double others[8 * CHUNK], back_others[8 * CHUNK];
+    if (mode >= FINISH)
+        for (int64_t i = 0; i < n; i++) {
+            PUT(others + 8 * i, SOME(ahead->out + i * n_states, n_states));
+            PUT(back_others + 8 * i, SOME(back->out - i * n_states, n_states));
+        }
     for (int64_t i = 0; i < n;) {
         for (int64_t stop = i + LOOK < n ? i + LOOK : n; i < stop; i++) {
-            row = NAME(step)(K, mode, n_states, i, ahead, weights, row, &least, &most, counts);
-            back_row = NAME(step)(K, mode, n_states, -i, back, back_weights, back_row,
+            row = NAME(step)(K, mode, n_states, i, ahead, weights, others + 8 * i, row, &least, &most, counts);
+            back_row = NAME(step)(K, mode, n_states, -i, back, back_weights, back_others + 8 * i, back_row,
                                   &back_least, &back_most, back_counts);
         }
         row = NAME(look)(ahead, row);
