@@ -103,30 +103,18 @@ class Chain:
         edges = np.zeros(len(self.weights)) if counts else None
         left = np.ones(n_sequences, dtype=np.uint8)
         if handles(layout):
-            S = self.graph.n_states
-
-            def run_small(begin, end):
-                pairs = np.zeros((S, S)) if counts else None
-                two_ended(
-                    layout, self.weights, self._smallest, self.start, frames.table, index, offsets,
-                    seq_weights, begin, end, log_z, left, posteriors, pairs,
-                )  # fmt: skip
-                return pairs
-
-            parts = _spread(run_small, offsets, n_jobs)
-            if counts:
-                edges += sum(parts).ravel()[self.graph.base_edges]
+            self._two_ended(frames, offsets, seq_weights, n_jobs, log_z, left, posteriors, edges)
         if left.any():
             table, row_max, row_lossy = scale_rows(frames.table, self._smallest)
             table, by_node = _by_node(self.graph, table, frames)
 
             def run(begin, end):
                 entries = np.zeros(len(self._sum_entries)) if counts else None
-                for first, last in _ranges(left, begin, end):
+                for first, stop in _stretches(left, begin, end):
                     forward_backward(
                         layout, self.weights, self._sum_entries, self._back_entries, self.start,
                         table, by_node, row_max, row_lossy, index, offsets, seq_weights,
-                        first, last, TABLE_BYTES, log_z, redo, posteriors, entries,
+                        first, stop, TABLE_BYTES, log_z, redo, posteriors, entries,
                     )  # fmt: skip
                 return entries
 
@@ -143,6 +131,22 @@ class Chain:
             for s in np.flatnonzero(np.isneginf(log_z)):
                 posteriors[offsets[s] : offsets[s + 1]] = np.nan
         return log_z, posteriors, edges
+
+    def _two_ended(self, frames, offsets, seq_weights, n_jobs, log_z, left, posteriors, edges):
+        """Few states and no memory: fills what it can, and marks the sequences that are left."""
+        S, index = self.graph.n_states, _index(frames)
+
+        def run(begin, end):
+            pairs = None if edges is None else np.zeros((S, S))
+            two_ended(
+                self.graph.layout, self.weights, self._smallest, self.start, frames.table, index,
+                offsets, seq_weights, begin, end, log_z, left, posteriors, pairs,
+            )  # fmt: skip
+            return pairs
+
+        parts = _spread(run, offsets, n_jobs)
+        if edges is not None:
+            edges += sum(parts).ravel()[self.graph.base_edges]
 
 
 def best_feasible_path(graph, frames, offsets, *, n_jobs=None):
@@ -198,10 +202,10 @@ def _index(frames):
     return None if frames.index is None else np.ascontiguousarray(frames.index, dtype=np.int32)
 
 
-def _ranges(marked, begin, end):
-    """The stretches of begin..end-1 that are marked, as (first, last + 1)."""
-    edges = np.diff(marked[begin:end], prepend=0, append=0)
-    return (begin + np.flatnonzero(edges).reshape(-1, 2)).tolist()
+def _stretches(marked, begin, end):
+    """Neighbours among begin..end-1 that are marked, as pairs (first, stop)."""
+    changes = np.diff(marked[begin:end], prepend=0, append=0)
+    return (begin + np.flatnonzero(changes).reshape(-1, 2)).tolist()
 
 
 def _spread(run, offsets, n_jobs):

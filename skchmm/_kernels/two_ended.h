@@ -1,7 +1,7 @@
 /* Both ends of a sweep over one sequence, for graphs of up to 8 nodes; see two_ended.pyx.
  *
- * A row is one vector that stays in a register, and so do the weights: what a step waits for is its
- * own arithmetic only. Processors without AVX2 are left to the general kernel.
+ * A row is one vector that stays in a register, so a step waits for its own arithmetic only.
+ * Processors without AVX2 are left to the general kernel.
  */
 #ifndef SKCHMM_TWO_ENDED_H
 #define SKCHMM_TWO_ENDED_H
@@ -39,12 +39,102 @@ typedef struct {
     /* n steps ahead and n back, side by side; one of the ends may be idle where n is 1. */
     void (*run)(int64_t n, int64_t n_states, int mode, End *ahead, End *back);
     /* Rows of log-likelihoods, divided by their maximum, as probabilities; the maxima go to tops.
-     * Whether a row has elements below log_lossy, or that are no numbers. */
+     * Whether a row has elements below log_lossy, or that are no numbers. Up to 3 elements behind
+     * the output are changed too; they must be numbers. */
     int (*convert)(int64_t n, int64_t n_states, const double *rows, double log_lossy, double *out,
                    double *tops);
 } TwoEnded;
 
 #ifdef SKCHMM_X86
+
+/* --------------------------------------------------------------------- AVX2 */
+AVX2 static inline Pair pair_lane(Pair row, int k)
+{
+    __m256d half = k < 4 ? row.a : row.b;
+    switch (k % 4) {
+    case 0: half = _mm256_permute4x64_pd(half, 0x00); break;
+    case 1: half = _mm256_permute4x64_pd(half, 0x55); break;
+    case 2: half = _mm256_permute4x64_pd(half, 0xAA); break;
+    default: half = _mm256_permute4x64_pd(half, 0xFF);
+    }
+    Pair r = {half, half};
+    return r;
+}
+AVX2 static inline Pair pair_some(const double *p, int64_t left)
+{
+    const __m256i n = _mm256_set1_epi64x(left);
+    Pair r = {_mm256_maskload_pd(p, _mm256_cmpgt_epi64(n, _mm256_setr_epi64x(0, 1, 2, 3))),
+              _mm256_maskload_pd(p + 4, _mm256_cmpgt_epi64(n, _mm256_setr_epi64x(4, 5, 6, 7)))};
+    return r;
+}
+/* The smaller of least and x; the bits of zero, less one, are those of a NaN and drop out. */
+AVX2 static inline __m256d four_least(__m256d x, __m256d least)
+{
+    __m256i below = _mm256_sub_epi64(_mm256_castpd_si256(x), _mm256_set1_epi64x(1));
+    return _mm256_min_pd(_mm256_castsi256_pd(below), least);
+}
+AVX2 static inline Pair pair_least(Pair x, Pair least)
+{ Pair r = {four_least(x.a, least.a), four_least(x.b, least.b)}; return r; }
+
+/* e^x for log_lossy <= x <= 0: 2^n e^r. */
+AVX2 static inline __m256d four_exp(__m256d x)
+{
+    static const double inverse[] = {1.0 / 6227020800, 1.0 / 479001600, 1.0 / 39916800,
+                                     1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040,
+                                     1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 0.5, 1.0, 1.0};
+    const __m256d magic = _mm256_set1_pd(0x1.8p52);
+    __m256d shifted = _mm256_fmadd_pd(x, _mm256_set1_pd(0x1.71547652b82fep+0), magic);
+    __m256d whole = _mm256_sub_pd(shifted, magic);
+    __m256d r = _mm256_fnmadd_pd(whole, _mm256_set1_pd(0x1.62e42fefap-1), x);
+    r = _mm256_fnmadd_pd(whole, _mm256_set1_pd(0x1.cf79abc9e3b3ap-40), r);
+    __m256d p = _mm256_set1_pd(inverse[0]);
+    for (int k = 1; k < 14; k++)
+        p = _mm256_fmadd_pd(p, r, _mm256_set1_pd(inverse[k]));
+    __m256i power = _mm256_slli_epi64(_mm256_castpd_si256(shifted), 52);
+    return _mm256_castsi256_pd(_mm256_add_epi64(_mm256_castpd_si256(p), power));
+}
+
+AVX2 static int convert_avx2(int64_t n, int64_t n_states, const double *rows, double log_lossy,
+                             double *out, double *tops)
+{
+    const __m256d none = _mm256_set1_pd(-INFINITY), lossy = _mm256_set1_pd(log_lossy);
+    int bad = 0;
+    for (int64_t t = 0; t < n; t++) {
+        const double *row = rows + t * n_states;
+        double top = -INFINITY;
+        for (int64_t i = 0; i < n_states; i++)
+            top = row[i] > top ? row[i] : top;
+        tops[t] = top;
+        top = top > -INFINITY ? top : 0.0;
+        for (int64_t i = 0; i < n_states; i++)
+            out[t * n_states + i] = row[i] - top;
+    }
+    for (int64_t i = 0; i < n * n_states; i += 4) {
+        __m256d ratio = _mm256_loadu_pd(out + i);
+        __m256d some = _mm256_cmp_pd(ratio, none, _CMP_NEQ_UQ);
+        bad |= _mm256_movemask_pd(_mm256_and_pd(some, _mm256_cmp_pd(ratio, lossy, _CMP_NGE_UQ)));
+        _mm256_storeu_pd(out + i, _mm256_and_pd(some, four_exp(ratio)));
+    }
+    return bad != 0;
+}
+
+#define TARGET AVX2
+#define NAME(f) f##_avx2
+#define W8 Pair
+#define LANE pair_lane
+#define SOME pair_some
+#define LEAST pair_least
+#define SPREAD pair_spread
+#define LOAD pair_load
+#define PUT pair_store
+#define ADD pair_add
+#define MUL pair_mul
+#define MAX pair_max
+#define LARGEST pair_largest
+#define FMA pair_fma
+#define TOTAL pair_total
+#define STORE_HEAD pair_store_head
+#include "two_ended_steps.h"
 
 /* ------------------------------------------------------------------ AVX-512 */
 #define wide_lane(row, k) _mm512_permutexvar_pd(_mm512_set1_epi64(k), row)
@@ -169,7 +259,9 @@ AVX512 static int convert_avx512(int64_t n, int64_t n_states, const double *rows
 static inline const TwoEnded *choose_two_ended(const char *name)
 {
 #ifdef SKCHMM_X86
-    static const TwoEnded avx512 = {run_avx512, convert_avx512};
+    static const TwoEnded avx2 = {run_avx2, convert_avx2}, avx512 = {run_avx512, convert_avx512};
+    if (name[3] == '2')
+        return &avx2;
     if (name[3] == '5')
         return &avx512;
 #endif

@@ -121,6 +121,7 @@ cdef bint place(Sweep *w, End *end, int64_t n, double *total) noexcept nogil:
             memcpy(<double *> log_rows + i * w.S, w.log_table + w.rows[first + i] * w.S,
                    w.S * sizeof(double))
     if w.do.convert(n, w.S, log_rows, w.log_lossy, buffer, tops):
+        memset(buffer, 0, CHUNK * NODES * sizeof(double))  # beside a row there are only numbers
         return False
     for i in range(n):
         top += tops[i]
