@@ -32,7 +32,7 @@ enum { WALK, STORE, FINISH, COUNT };
 /* Rows are looked at once in so many steps: a total out of range ends a run, or is scaled back. */
 #define LOOK 16
 #define CHUNK 64
-#define SOUND(total) ((total) >= 1e-200 && (total) <= 1e200)
+#define SOUND(total) ((total) >= 1e-200 && (total) <= 1e100)
 #define IN_RANGE(total) ((total) > 1e-30 && (total) < 1e30)
 
 typedef struct {
@@ -168,7 +168,8 @@ AVX512 static inline __m512d wide_exp(__m512d x)
     __m512d high = _mm512_fmadd_pd(r, _mm512_set1_pd(1.0 / 5040), _mm512_set1_pd(1.0 / 720));
     __m512d p = _mm512_fmadd_pd(_mm512_fmadd_pd(high, rr, mid), rr, low);
     p = _mm512_fmadd_pd(p, rr, r);
-    /* n = 16 a + j: adding n << 48 to the bits of 2^(j / 16), less j << 48, adds a to the exponent. */
+    /* n = 16 a + j: to the bits of 2^(j / 16), n << 48 adds a in the exponent, and j << 48, which
+     * the table lacks. */
     const __m512i j = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7), eight = _mm512_set1_epi64(8);
     __m512i first = _mm512_sub_epi64(_mm512_loadu_si512(roots), _mm512_slli_epi64(j, 48));
     __m512i second = _mm512_sub_epi64(_mm512_loadu_si512(roots + 8),
@@ -178,14 +179,15 @@ AVX512 static inline __m512d wide_exp(__m512d x)
     return _mm512_fmadd_pd(scale, p, scale);
 }
 
-/* The maxima of 8 rows. */
-#define HALVE(a, b) _mm512_max_pd(_mm512_shuffle_f64x2(a, b, 0x88), _mm512_shuffle_f64x2(a, b, 0xDD))
-AVX512 static inline __m512d wide_tops(const double *rows, int64_t n_states)
+/* The maxima of up to 8 rows. */
+#define HALVE(a, b) \
+    _mm512_max_pd(_mm512_shuffle_f64x2(a, b, 0x88), _mm512_shuffle_f64x2(a, b, 0xDD))
+AVX512 static inline __m512d wide_tops(const double *rows, int64_t n_states, int64_t n)
 {
     __m512d pair[4];
     for (int i = 0; i < 4; i++) {
-        __m512d a = wide_head(rows + 2 * i * n_states, n_states);
-        __m512d b = wide_head(rows + (2 * i + 1) * n_states, n_states);
+        __m512d a = wide_head(rows + 2 * i * n_states, 2 * i < n ? n_states : 0);
+        __m512d b = wide_head(rows + (2 * i + 1) * n_states, 2 * i + 1 < n ? n_states : 0);
         pair[i] = _mm512_max_pd(_mm512_unpacklo_pd(a, b), _mm512_unpackhi_pd(a, b));
     }
     __m512d low = HALVE(pair[0], pair[1]), high = HALVE(pair[2], pair[3]);
@@ -193,46 +195,40 @@ AVX512 static inline __m512d wide_tops(const double *rows, int64_t n_states)
 }
 #undef HALVE
 
-/* 8 rows at a time, whose elements fill vectors: vector i has those of the rows in of_row[i]. */
+/* n <= 8 rows, whose elements fill vectors: vector i has those of the rows in of_row[i]. */
+AVX512 static inline __attribute__((always_inline)) __mmask8 convert_eight(
+    int64_t n, int64_t n_states, const __m512i *of_row, const double *rows, double log_lossy,
+    double *out, double *tops)
+{
+    const __m512d none = _mm512_set1_pd(-INFINITY), lossy = _mm512_set1_pd(log_lossy);
+    __m512d top = wide_tops(rows, n_states, n);
+    wide_store_head(tops, top, n);
+    __mmask8 bad = 0;
+    for (int64_t i = 0; 8 * i < n * n_states; i++) {
+        int64_t left = n == 8 ? 8 : n * n_states - 8 * i;
+        __m512d x = wide_head(rows + 8 * i, left);
+        __m512d ratio = _mm512_sub_pd(x, _mm512_permutexvar_pd(of_row[i], top));
+        __mmask8 some = _mm512_cmp_pd_mask(x, none, _CMP_NEQ_UQ);
+        bad |= _mm512_mask_cmp_pd_mask(some, ratio, lossy, _CMP_NGE_UQ);
+        wide_store_head(out + 8 * i, _mm512_maskz_mov_pd(some, wide_exp(ratio)), left);
+    }
+    return bad;
+}
+
 AVX512 static int convert_avx512(int64_t n, int64_t n_states, const double *rows, double log_lossy,
                                  double *out, double *tops)
 {
-    const __m512d none = _mm512_set1_pd(-INFINITY), lossy = _mm512_set1_pd(log_lossy);
     const __m512d middle = _mm512_setr_pd(0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5);
     __m512i of_row[8];
-    double spare[64], spare_out[64], spare_tops[8];
-    unsigned bad = 0;
+    __mmask8 bad = 0;
     for (int64_t i = 0; i < n_states; i++) {
         __m512d element = _mm512_add_pd(_mm512_set1_pd(8.0 * i), middle);
         of_row[i] = _mm512_cvttpd_epi64(_mm512_mul_pd(element, _mm512_set1_pd(1.0 / n_states)));
     }
-    for (int64_t t = 0; t < n; t += 8) {
-        const double *from = rows + t * n_states;
-        double *to = out + t * n_states, *to_tops = tops + t;
-        int64_t left = n - t;
-        if (left < 8) {
-            for (int64_t i = 0; i < 8 * n_states; i++)
-                spare[i] = i < left * n_states ? from[i] : 0.0;
-            from = spare;
-            to = spare_out;
-            to_tops = spare_tops;
-        }
-        __m512d top = wide_tops(from, n_states);
-        _mm512_storeu_pd(to_tops, top);
-        for (int64_t i = 0; i < n_states; i++) {
-            __m512d x = _mm512_loadu_pd(from + 8 * i);
-            __m512d ratio = _mm512_sub_pd(x, _mm512_permutexvar_pd(of_row[i], top));
-            __mmask8 some = _mm512_cmp_pd_mask(x, none, _CMP_NEQ_UQ);
-            bad |= _mm512_mask_cmp_pd_mask(some, ratio, lossy, _CMP_NGE_UQ);
-            _mm512_storeu_pd(to + 8 * i, _mm512_maskz_mov_pd(some, wide_exp(ratio)));
-        }
-        if (left < 8) {
-            for (int64_t i = 0; i < left * n_states; i++)
-                out[t * n_states + i] = spare_out[i];
-            for (int64_t i = 0; i < left; i++)
-                tops[t + i] = spare_tops[i];
-        }
-    }
+    for (; n >= 8; n -= 8, rows += 8 * n_states, out += 8 * n_states, tops += 8)
+        bad |= convert_eight(8, n_states, of_row, rows, log_lossy, out, tops);
+    if (n)
+        bad |= convert_eight(n, n_states, of_row, rows, log_lossy, out, tops);
     return bad != 0;
 }
 

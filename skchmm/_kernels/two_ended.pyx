@@ -12,9 +12,9 @@ rows in the output; from there on each finds the rows of the other, and turns th
     gamma_t = (alpha_{t-1} W) v_t / Z = alpha_t (W v_{t+1}) / Z
     xi_t(n -> m) = alpha_{t-1}(n) w v_t(m) / Z
 
-No table, no second forward pass; O(S^2) a step. The checks are those of forward_backward.pyx, but
-made once in a few steps, and a sequence that fails one is not redone here: it is left to that
-kernel.
+No table, no second forward pass; O(S^2) a step. Sums must stay as large as in forward_backward.pyx,
+though that is looked at once in a few steps only. A sequence where they do not, or that has a lossy
+row, or whose rows drift too fast, is left to that kernel.
 """
 from libc.math cimport INFINITY, NAN, log
 from libc.stdint cimport int32_t, int64_t, uint8_t
@@ -60,8 +60,9 @@ cdef double LOG_ROOM = -253.0
 cdef double LOG2 = 0.6931471805599453
 
 cdef int32_t IN_TURN[CHUNK]
-for _ in range(CHUNK):
-    IN_TURN[_] = _
+cdef int32_t number
+for number in range(CHUNK):
+    IN_TURN[number] = number
 
 
 cdef struct Sweep:
@@ -200,7 +201,7 @@ cdef bint one_step(Sweep *w, int64_t at, double *log_z) noexcept nogil:
     if w.gamma != NULL:
         for k in range(w.S):
             w.gamma[at * w.S + k] = w.ahead.row[k] / mass
-    log_z[0] = top + w.ahead.exponent * LOG2 + log(mass)
+    log_z[0] = top + log(mass)
     return True
 
 
@@ -214,8 +215,8 @@ cdef bint sweep(Sweep *w, int64_t origin, int64_t T, bint counting,
     cdef End *back = &w.back
     memset(ahead.counts, 0, sizeof(ahead.counts))
     memset(back.counts, 0, sizeof(back.counts))
-    if T == 1:
-        return one_step(w, origin, log_z)
+    if T < 2:
+        return T == 1 and one_step(w, origin, log_z)
     if not (begin_at(w, ahead, origin, w.start, &total)
             and begin_at(w, back, origin + T - 1, w.accept, &total)
             and advance(w, ahead, back, half - 1, mode, &total)
@@ -228,10 +229,10 @@ cdef bint sweep(Sweep *w, int64_t origin, int64_t T, bint counting,
     if w.gamma == NULL:
         return True
     mode = COUNT if counting else FINISH
-    if not advance(w, ahead, back, 1, mode, &ignored):
+    if not advance(w, ahead, back, counting, mode, &ignored):
         return False
     memset(back.counts, 0, sizeof(back.counts))  # both have counted the step where they met
-    return (advance(w, ahead, back, half - 1, mode, &ignored)
+    return (advance(w, ahead, back, half - counting, mode, &ignored)
             and advance(w, ahead, &w.idle, T % 2, mode, &ignored))
 
 
@@ -260,7 +261,7 @@ def two_ended(Layout layout,                     # IN, one that handles() says y
     cdef const Graph *g = &layout.graph
     cdef Sweep w
     cdef int64_t R = log_table.shape[0], S = g.n_states, s, n, m, k
-    cdef bint counting = counts is not None
+    cdef bint counting = counts is not None, bounded = True
     cdef double *vectors = NULL
     memset(&w, 0, sizeof(Sweep))
     w.do, w.S = choose_two_ended(steps().name), S
@@ -283,6 +284,7 @@ def two_ended(Layout layout,                     # IN, one that handles() says y
             for m in range(S):
                 for k in range(g.indptr[m], g.indptr[m + 1]):
                     n = g.sources[k]
+                    bounded = bounded and edge_weights[k] <= 2.0  # or a row might overflow
                     vectors[n * NODES + m] = edge_weights[k]
                     vectors[(NODES + m) * NODES + n] = edge_weights[k]
                 if g.start_nodes[m] >= 0:
@@ -294,8 +296,8 @@ def two_ended(Layout layout,                     # IN, one that handles() says y
             w.idle.weights = w.idle.table = vectors + 2 * NODES * NODES
             w.idle.rows, w.idle.out = IN_TURN, w.idle.row
             for s in range(begin, end):
-                left[s] = not sweep(&w, offsets[s], offsets[s + 1] - offsets[s], counting,
-                                    &log_z[s])
+                left[s] = not (bounded and sweep(&w, offsets[s], offsets[s + 1] - offsets[s],
+                                                 counting, &log_z[s]))
                 if counting and not left[s]:
                     add_counts(&w, 1.0 if seq_weights is None else seq_weights[s], counts)
     finally:

@@ -3,8 +3,8 @@
 #define INLINE TARGET static inline __attribute__((always_inline))
 
 /* One step of one end; K nodes, the mode and the direction are constants of the compiler.
- * Broadcasts of the row serve the sums and the counts; sums * emission is taken apart into one fused
- * operation, which leaves the sums themselves out of what the next step waits for. */
+ * Broadcasts of the row serve the sums and the counts; sums * emission is taken apart into one
+ * fused operation, which leaves the sums themselves out of what the next step waits for. */
 INLINE W8 NAME(step)(const int K, const int mode, int64_t n_states, int64_t i, const End *end,
                      const W8 *weights, const double *others, W8 row, W8 *least, W8 *most,
                      W8 *counts)
@@ -75,9 +75,10 @@ INLINE void NAME(run_nodes)(const int K, const int mode, int64_t n, int64_t n_st
         }
     for (int64_t i = 0; i < n;) {
         for (int64_t stop = i + LOOK < n ? i + LOOK : n; i < stop; i++) {
-            row = NAME(step)(K, mode, n_states, i, ahead, weights, others + 8 * i, row, &least, &most, counts);
-            back_row = NAME(step)(K, mode, n_states, -i, back, back_weights, back_others + 8 * i, back_row,
-                                  &back_least, &back_most, back_counts);
+            row = NAME(step)(K, mode, n_states, i, ahead, weights, others + 8 * i, row, &least,
+                             &most, counts);
+            back_row = NAME(step)(K, mode, n_states, -i, back, back_weights, back_others + 8 * i,
+                                  back_row, &back_least, &back_most, back_counts);
         }
         row = NAME(look)(ahead, row);
         back_row = NAME(look)(back, back_row);
@@ -97,17 +98,18 @@ INLINE void NAME(run_nodes)(const int K, const int mode, int64_t n, int64_t n_st
         }
 }
 
-#define RUN(K)                                                                              \
-    TARGET static void NAME(run_##K)(int64_t n, int64_t n_states, int mode, End *ahead, End *back) \
-    {                                                                                       \
-        if (mode == WALK)                                                                   \
-            NAME(run_nodes)(K, WALK, n, n_states, ahead, back);                                    \
-        else if (mode == STORE)                                                             \
-            NAME(run_nodes)(K, STORE, n, n_states, ahead, back);                                   \
-        else if (mode == FINISH)                                                            \
-            NAME(run_nodes)(K, FINISH, n, n_states, ahead, back);                                  \
-        else                                                                                \
-            NAME(run_nodes)(K, COUNT, n, n_states, ahead, back);                                   \
+#define RUN(K)                                                                           \
+    TARGET static void NAME(run_##K)(int64_t n, int64_t n_states, int mode, End *ahead,  \
+                                     End *back)                                          \
+    {                                                                                    \
+        if (mode == WALK)                                                                \
+            NAME(run_nodes)(K, WALK, n, n_states, ahead, back);                          \
+        else if (mode == STORE)                                                          \
+            NAME(run_nodes)(K, STORE, n, n_states, ahead, back);                         \
+        else if (mode == FINISH)                                                         \
+            NAME(run_nodes)(K, FINISH, n, n_states, ahead, back);                        \
+        else                                                                             \
+            NAME(run_nodes)(K, COUNT, n, n_states, ahead, back);                         \
     }
 RUN(3)
 RUN(4)
