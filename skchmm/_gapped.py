@@ -9,7 +9,7 @@ from ._gapped_log import smooth_log
 from ._gaps import Gaps, index_of
 from ._kernels.forward_backward import scale_rows
 from ._kernels.gapped import feasible_steps, forward_backward
-from .inference import _spread as spread
+from ._threads import spread
 from .inference import longest
 
 # How little is left out of a sum, until lower and upper bounds agree.

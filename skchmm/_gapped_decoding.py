@@ -6,7 +6,7 @@ from . import _gaps
 from ._gapped_log import LogExponential
 from ._gaps import Gaps, index_of
 from ._kernels.gapped_viterbi import best_steps
-from .inference import _spread as spread
+from ._threads import spread
 from .inference import longest
 
 # An entry this much above the floor is right.

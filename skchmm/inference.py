@@ -1,20 +1,18 @@
-"""Exact inference on an augmented graph: kernels, and threads over sequences."""
+"""Exact inference on an augmented graph: which kernel does what."""
 
-import os
-from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property, lru_cache
-from itertools import pairwise
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from joblib import effective_n_jobs
 
 from ._blocks import WIDTH
 from ._kernels.forward_backward import forward_backward, scale_rows
 from ._kernels.lanes_sums import lanes_sums
 from ._kernels.lanes_viterbi import lanes_viterbi
 from ._kernels.log_space import forward_backward_log
+from ._kernels.two_ended import handles, two_ended
 from ._kernels.viterbi import viterbi
+from ._threads import spread
 
 # A larger table over all steps is replaced by blocks of it that are filled again on the way back:
 # what does not fit the cache costs more to store than to compute.
@@ -106,10 +104,10 @@ class Chain:
         log_z = np.empty(n_sequences)
         posteriors = np.empty((frames.n_steps, graph.n_states)) if marginals else None
         edges = np.zeros(len(self.weights)) if counts else None
-        job = _Job(self, frames, _index(frames), offsets, seq_weights, n_jobs)
+        job = _Job(self, frames, offsets, seq_weights, n_jobs)
         # Each way hands on the sequences that it cannot hold.
         left = np.arange(n_sequences)
-        for way in (job.lanes, job.blocks, job.log_space):
+        for way in (job.lanes, job.two_ended, job.blocks, job.lanes_again, job.log_space):
             left = way(left, log_z, posteriors, edges)
             if len(left) == 0:
                 break
@@ -126,24 +124,30 @@ class _Job:
     counts of the edges, and returns the sequences that it could not hold.
     """
 
-    def __init__(self, chain, frames, index, offsets, seq_weights, n_jobs):
+    def __init__(self, chain, frames, offsets, seq_weights, n_jobs):
         self.chain, self.graph = chain, chain.graph
-        self.frames, self.index = frames, index
+        self.frames, self.index = frames, _index(frames)
         self.offsets, self.seq_weights = offsets, seq_weights
         self.n_jobs = n_jobs
         self.redo = np.zeros(len(offsets) - 1, dtype=np.uint8)
+        self.in_lanes = False
 
     @cached_property
     def scaled(self):
         return scale_rows(self.frames.table, self.chain._smallest)
 
-    def lanes(self, chosen, log_z, posteriors, edges):
+    def lanes(self, chosen, log_z, posteriors, edges, fill=None):
         graph, chain = self.graph, self.chain
-        groups = _groups(graph, self.offsets, WIDTH * (graph.n_nodes + graph.n_states))
+        row_bytes = WIDTH * (graph.n_nodes + graph.n_states)
+        groups = _groups(
+            graph, self.offsets, chosen, row_bytes, LANES_FILL if fill is None else fill
+        )
         if groups is None:
             return chosen
-        dense = self.index is None
-        table, row_max, row_lossy = (self.frames.table, None, None) if dense else self.scaled
+        self.in_lanes = True
+        table, row_max, row_lossy = self.frames.table, None, None
+        if self.index is not None:
+            table, row_max, row_lossy = self.scaled
 
         def run(begin, end):
             found = None if edges is None else np.zeros(len(edges))
@@ -154,7 +158,24 @@ class _Job:
             )  # fmt: skip
             return found
 
-        _add(edges, _spread(run, groups.offsets, self.n_jobs))
+        _add(edges, spread(run, groups.offsets, self.n_jobs))
+        return np.flatnonzero(self.redo)
+
+    def two_ended(self, chosen, log_z, posteriors, edges):
+        graph, chain = self.graph, self.chain
+        if self.in_lanes or not handles(graph.layout):
+            return chosen
+
+        def run(begin, end):
+            pairs = None if edges is None else np.zeros((graph.n_states, graph.n_states))
+            two_ended(
+                graph.layout, chain.weights, chain._smallest, chain.start, self.frames.table,
+                self.index, self.offsets, self.seq_weights, chosen[begin:end], log_z, self.redo,
+                posteriors, pairs,
+            )  # fmt: skip
+            return None if edges is None else pairs.ravel()[graph.base_edges]
+
+        _add(edges, self._spread(run, chosen))
         return np.flatnonzero(self.redo)
 
     def blocks(self, chosen, log_z, posteriors, edges):
@@ -191,7 +212,7 @@ class _Job:
 
     def _spread(self, run, chosen):
         lengths = self.offsets[chosen + 1] - self.offsets[chosen]
-        return _spread(run, np.concatenate([[0], np.cumsum(lengths)]), self.n_jobs)
+        return spread(run, np.concatenate([[0], np.cumsum(lengths)]), self.n_jobs)
 
 
 def _add(edges, parts):
@@ -224,7 +245,8 @@ def _decode(graph, log_weights, entries, log_start, frames, offsets, n_jobs):
     index = _index(frames)
     path = np.empty(frames.n_steps, dtype=np.int32)
     log_prob = np.empty(len(offsets) - 1)
-    groups = _groups(graph, offsets, graph.n_nodes * (1 if graph.few_edges else WIDTH))
+    row_bytes = graph.n_nodes * (1 if graph.few_edges else WIDTH)
+    groups = _groups(graph, offsets, np.arange(len(log_prob)), row_bytes, LANES_FILL)
     if groups is not None:
         check_frames(frames, graph.n_states)
 
@@ -234,7 +256,7 @@ def _decode(graph, log_weights, entries, log_start, frames, offsets, n_jobs):
                 begin, end, graph.few_edges, path, log_prob,
             )  # fmt: skip
 
-        _spread(run_lanes, groups.offsets, n_jobs)
+        spread(run_lanes, groups.offsets, n_jobs)
         return path, log_prob
 
     table, by_node = _by_node(graph, frames.table, frames)
@@ -245,7 +267,7 @@ def _decode(graph, log_weights, entries, log_start, frames, offsets, n_jobs):
             begin, end, TABLE_BYTES, path, log_prob,
         )  # fmt: skip
 
-    _spread(run, offsets, n_jobs)
+    spread(run, offsets, n_jobs)
     return path, log_prob
 
 
@@ -256,20 +278,19 @@ class _Groups(NamedTuple):
     offsets: np.ndarray  # sums of the longest of each group
 
 
-def _groups(graph, offsets, row_bytes):
+def _groups(graph, offsets, chosen, row_bytes, fill):
     """Groups of sequences for the lanes, or None where one at a time is better.
 
     `row_bytes` is what a step of one sequence takes.
     """
-    n_sequences, n_steps = len(offsets) - 1, int(offsets[-1])
-    if n_sequences < LANES_FILL or not 0 < graph.n_edges <= LANES_EDGES:
+    if len(chosen) < fill or not 0 < graph.n_edges <= LANES_EDGES:
         return None
-    lengths = np.diff(offsets)
+    lengths = offsets[chosen + 1] - offsets[chosen]
     order = np.argsort(-lengths, kind="stable")
     tallest = lengths[order[::WIDTH]]
-    if LANES_FILL * tallest.sum() > n_steps or tallest[0] * WIDTH * row_bytes > LANES_BYTES:
+    if fill * tallest.sum() > lengths.sum() or tallest[0] * WIDTH * row_bytes > LANES_BYTES:
         return None
-    return _Groups(order, np.concatenate([[0], np.cumsum(tallest)]))
+    return _Groups(chosen[order], np.concatenate([[0], np.cumsum(tallest)]))
 
 
 def _by_node(graph, table, frames):
@@ -287,38 +308,3 @@ def _by_node(graph, table, frames):
 
 def _index(frames):
     return None if frames.index is None else np.ascontiguousarray(frames.index, dtype=np.int32)
-
-
-def _spread(run, offsets, n_jobs):
-    """Run over ranges of sequences of about equal numbers of steps, one a thread."""
-    n_sequences = len(offsets) - 1
-    n_threads = 1 if n_jobs in (None, 1) else min(effective_n_jobs(n_jobs), n_sequences)
-    if n_threads == 1:
-        return [run(0, n_sequences)]
-    share = np.linspace(0, offsets[-1], n_threads + 1)
-    cuts = np.searchsorted(offsets, share)
-    cuts[0], cuts[-1] = 0, n_sequences
-    ranges = [(a, b) for a, b in pairwise(cuts.tolist()) if a < b]
-    return _run_together(run, ranges)
-
-
-def _run_together(run, ranges):
-    """What run gives for each range: the first in this thread, the others in those of the pool."""
-    pool = _pool(os.getpid())
-    futures = [pool.submit(run, *part) for part in ranges[1:]]
-    try:
-        results = [run(*ranges[0])]
-        for part, future in zip(ranges[1:], futures):
-            # nobody waits for what no thread has begun: all of them may be waiting themselves
-            results.append(run(*part) if future.cancel() else future.result())
-        return results
-    finally:
-        for future in futures:  # after an error, none may go on writing
-            if not future.cancel():
-                future.exception()
-
-
-@lru_cache(maxsize=1)
-def _pool(process):
-    """Threads that live from call to call; threads do not survive a fork."""
-    return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="skchmm")

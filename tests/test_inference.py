@@ -1,9 +1,5 @@
 """Decoding, smoothing and likelihoods equal enumeration over all paths."""
 
-import os
-import time
-from threading import get_ident
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -217,43 +213,6 @@ def test_threads_change_nothing(n_jobs, lanes):
     for a, b in zip(one.predict_proba(X), many.predict_proba(X)):
         np.testing.assert_allclose(a, b, rtol=1e-12)
     np.testing.assert_allclose(one.log_likelihood(X), many.log_likelihood(X), rtol=1e-12)
-
-
-def test_an_error_in_a_thread_is_raised_when_all_have_ended():
-    ended = []
-
-    def run(begin, end):
-        if begin in (0, 2):
-            raise KeyError(begin)
-        time.sleep(0.02)
-        ended.append(begin)
-
-    with pytest.raises(KeyError):
-        inference._spread(run, np.arange(5), 4)
-    now = list(ended)
-    time.sleep(0.05)
-    assert ended == now
-
-
-def test_threads_within_threads_do_not_wait_for_each_other():
-    offsets = np.arange(9)
-
-    def outer(begin, end):
-        return sum(inference._spread(lambda a, b: b - a, offsets, 8)) + end - begin
-
-    assert sum(inference._spread(outer, offsets, 8)) == 8 * 8 + 8
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_threads_after_a_fork():
-    offsets = np.arange(3)
-    assert inference._spread(lambda a, b: b - a, offsets, 2) == [1, 1]
-    child = os.fork()
-    if child == 0:
-        threads = inference._spread(lambda a, b: (time.sleep(0.05), get_ident())[1], offsets, 2)
-        os._exit(len(set(threads)))
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 2
 
 
 def test_ties_go_to_the_lowest_state(lanes):

@@ -10,6 +10,7 @@ from skchmm._kernels import layout
 from skchmm._kernels.normal import diagonal_log_densities, full_log_densities
 from skchmm._kernels.statistics import diagonal_moments, outer_moments
 from skchmm._kernels.symbols import code_run
+from skchmm._kernels.two_ended import two_ended
 from skchmm.constraints import AtMostVisits, CoolDown, ExactVisits, Precedence, Segments, VisitBy
 from skchmm.emissions import Frames
 from skchmm.graph import AugmentedGraph
@@ -81,6 +82,131 @@ def test_all_ways_to_compute_agree(name, ties, instruction_sets, monkeypatch):
         )
 
 
+def small_chain(S, rng, sparse):
+    """A chain without constraints, with zeros where it is sparse; every state keeps an exit."""
+    startprob, transmat = rng.dirichlet(np.ones(S)), rng.dirichlet(np.ones(S), size=S)
+    if sparse:
+        startprob[1:] = 0.0
+        transmat *= (rng.random((S, S)) < 0.6) | np.eye(S, k=1, dtype=bool)
+        transmat[-1, 0] = 1.0
+    transmat /= transmat.sum(axis=1, keepdims=True)
+    controller = skchmm.compile(None, list(range(S)))
+    graph = AugmentedGraph(controller, startprob > 0, transmat > 0)
+    return Chain(graph, startprob / startprob.sum(), transmat)
+
+
+def forms(table, index):
+    """The same frames as symbols, dense, and with a large table in another order."""
+    order = np.random.default_rng(0).permutation(len(index))
+    yield Frames(table, index)
+    yield Frames(table[index])
+    yield Frames(table[index][np.argsort(order)], order)
+
+
+def left_over(chain, frames, offsets):
+    """Which sequences the two-ended kernel leaves to the general one."""
+    left = np.full(len(offsets) - 1, 7, dtype=np.uint8)
+    everything = np.arange(len(left))
+    index = None if frames.index is None else frames.index.astype(np.int32)
+    posteriors = np.empty((frames.n_steps, frames.n_states))
+    two_ended(
+        chain.graph.layout, chain.weights, chain._smallest, chain.start, frames.table, index,
+        offsets, None, everything, np.empty(len(left)), left, posteriors,
+    )  # fmt: skip
+    return left.tolist()
+
+
+def check_two_ended(chain, table, index, offsets, monkeypatch, instruction_sets, expected_left):
+    """From both ends or not, on any instruction set: the answers are the same."""
+    weights = np.random.default_rng(1).random(len(offsets) - 1)
+    monkeypatch.setattr(inference, "LANES_FILL", 9)
+    with monkeypatch.context() as patch:
+        patch.setattr(inference, "handles", lambda layout: False)
+        expected = chain.smooth(Frames(table, index), offsets, seq_weights=weights, counts=True)
+    for name, k in instruction_sets.items():
+        layout.use_instruction_set(k)
+        assert inference.handles(chain.graph.layout) == (name != "plain")
+        for frames in forms(table, index):
+            if name != "plain":
+                assert left_over(chain, frames, offsets) == expected_left
+            for n_jobs in (1, 2):
+                args = {"seq_weights": weights, "n_jobs": n_jobs}
+                counted = chain.smooth(frames, offsets, counts=True, **args)
+                plain = chain.smooth(frames, offsets, **args)
+                log_z = chain.log_likelihood(frames, offsets, n_jobs=n_jobs)
+                for each in (counted.log_z, plain.log_z, log_z):
+                    np.testing.assert_allclose(each, expected.log_z, rtol=1e-12, atol=1e-12)
+                for each in (counted, plain):
+                    np.testing.assert_allclose(each.posteriors, expected.posteriors, atol=1e-12)
+                np.testing.assert_allclose(counted.transitions, expected.transitions, rtol=1e-10)
+
+
+@pytest.mark.parametrize("S", range(1, 9))
+@pytest.mark.parametrize("sparse", [False, True])
+def test_both_ends_at_once(S, sparse, instruction_sets, monkeypatch):
+    rng = np.random.default_rng(S)
+    chain = small_chain(S, rng, sparse)
+    lengths = [1, 2, 3, 4, 17, 31, 128, 129, 130, 131, 500]
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    table = np.log(rng.random((7, S))) * 5 - 20
+    if sparse and S > 2:
+        table[1, ::3] = -np.inf
+    index = rng.integers(0, 7, offsets[-1]).astype(np.int32)
+    index[offsets[:-1]] = 3  # where all states are possible
+    feasible = chain.log_likelihood(Frames(table, index), offsets) > -np.inf
+    assert feasible.sum() > 5
+    check_two_ended(
+        chain, table, index, offsets, monkeypatch, instruction_sets, (~feasible * 1).tolist()
+    )
+
+
+def test_both_ends_give_up_what_they_cannot_answer(instruction_sets, monkeypatch):
+    """Impossible steps, ratios beyond any double, and states that fall behind for ever."""
+    rng = np.random.default_rng(0)
+    table = np.log(rng.random((7, 5)))
+    table[1] = -np.inf
+    table[2, 3] = -800.0
+    table[3, 1:] = -150.0
+    table[4] = [-np.inf, -5000.0, -5000.0, -np.inf, -5000.0]
+    lengths = np.array([5, 40, 1, 90, 300, 2, 200, 1])
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    index = np.full(offsets[-1], 5, dtype=np.int32)
+    for s, symbol in ((1, 1), (2, 1), (3, 2), (4, 4)):
+        index[offsets[s] + lengths[s] // 2] = symbol
+    index[offsets[6] : offsets[7]] = 3
+    mixing = small_chain(5, rng, False)
+    stays = AugmentedGraph(mixing.graph.controller, mixing.start > 0, np.eye(5) > 0)
+    staying = Chain(stays, mixing.start, np.eye(5))
+    for chain, falls_behind in ((mixing, 0), (staying, 1)):
+        left = [0, 1, 1, 1, 0, 0, falls_behind, 0]
+        check_two_ended(chain, table, index, offsets, monkeypatch, instruction_sets, left)
+
+
+def test_rare_transitions_make_ratios_lossy(instruction_sets, monkeypatch):
+    rng = np.random.default_rng(0)
+    chain = small_chain(3, rng, False)
+    transmat = np.array([[1 - 1e-60, 1e-60, 0.0], [0.0, 0.5, 0.5], [0.5, 0.0, 0.5]])
+    graph = AugmentedGraph(chain.graph.controller, chain.start > 0, transmat > 0)
+    table = np.array([[0.0, -1.0, -2.0], [0.0, -150.0, -2.0], [0.0, -100.0, -2.0]])
+    index = np.repeat([0, 1, 2], 30).astype(np.int32)
+    chain = Chain(graph, chain.start, transmat)
+    offsets = np.array([0, 30, 60, 90])
+    check_two_ended(chain, table, index, offsets, monkeypatch, instruction_sets, [0, 1, 0])
+
+
+def test_exponentials(instruction_sets):
+    """One step and two states: the posterior of the second is e^-x / (1 + e^-x)."""
+    x = np.concatenate([np.linspace(0, 2, 999), np.linspace(0, 229.9, 9999), [1e-300, np.inf]])
+    chain = small_chain(2, np.random.default_rng(0), False)
+    chain = Chain(chain.graph, [0.5, 0.5], chain.transmat)
+    frames = Frames(np.column_stack([np.full(len(x), 7.0), 7.0 - x]))
+    ratio = np.exp(frames.table[:, 1] - frames.table[:, 0])
+    for k in instruction_sets.values():
+        layout.use_instruction_set(k)
+        answer = chain.smooth(frames, np.arange(len(x) + 1)).posteriors
+        np.testing.assert_allclose(answer[:, 1], ratio / (1 + ratio), rtol=1e-15)
+
+
 @pytest.mark.parametrize("fill", [0, 9])
 @pytest.mark.parametrize("few_edges", [False, True])
 def test_winners_noted_and_found_again_agree(fill, few_edges, monkeypatch):
@@ -130,14 +256,16 @@ def trace_back(chain, rows):
 @pytest.mark.parametrize("scale", [3.0, 10.0, 18.0])
 @pytest.mark.parametrize("ordered", [False, True])
 def test_lanes_keep_nodes_that_drift_apart(ordered, scale, instruction_sets, monkeypatch):
-    """Rules that only lead forward: rows span hundreds of orders of magnitude, and all of it counts."""
+    """Rules that only lead forward: rows span hundreds of orders of magnitude that all count."""
     rng = np.random.default_rng(0)
     rules = [ExactVisits(k, 1) for k in range(6)]
     if ordered:
         rules += [Precedence(k, k + 1) for k in range(5)]
     controller = skchmm.compile(rules, list(range(6)))
     transmat = 0.8 * np.eye(6) + 0.2 / 6
-    chain = Chain(AugmentedGraph(controller, np.ones(6) > 0, transmat > 0), np.ones(6) / 6, transmat)
+    chain = Chain(
+        AugmentedGraph(controller, np.ones(6) > 0, transmat > 0), np.ones(6) / 6, transmat
+    )
     lengths = [400, 300, 7, 300, 380, 6, 350, 290, 310, 6, 200]
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     logs = [rng.normal(size=(n, 6)) * scale for n in lengths]

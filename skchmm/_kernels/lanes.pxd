@@ -35,7 +35,7 @@ cdef inline int active_at(const Group *group, int64_t t) noexcept nogil:
 
 cdef inline void rows_of(const Group *group, const int32_t *rows, int64_t first, int64_t n,
                          int64_t *at) noexcept nogil:
-    """Rows of the emission table for steps first..first+n-1; beyond its end a lane repeats itself."""
+    """Rows of the emission table for steps first..first+n-1; past its end a lane repeats one."""
     cdef int64_t t, l, step
     for t in range(n):
         for l in range(LANES):

@@ -1,4 +1,4 @@
-"""What the kernels for 8 sequences at a time share: the edges of a graph in runs of equal degree."""
+"""For 8 sequences at a time: the edges of a graph, in runs of nodes with equally many."""
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset

@@ -6,10 +6,11 @@ So every node has an exponent of its own in every lane,
 
     alpha(m) = row(m) 2^exponent(m),
 
-and the edges of the lane carry weight 2^(exponent(n) - exponent(m)). Exponents change only when a
-sum leaves [1e-40, 1e20] (an *event*); they are one number a lane while the nodes keep together. Then
-no row loses anything, and the way back needs no care at all: with beta(m) 2^exponent(m) as its row,
-the product of the two rows is 1 at every step, so what a row of beta may lose is below 1e-180 of it.
+and the edges of the lane carry weight 2^(exponent(n) - exponent(m)). Exponents change only when
+a sum leaves [1e-40, 1e20] (an *event*); they are one number a lane while the nodes keep together.
+Then no row loses anything, and the way back needs no care at all: with beta(m) 2^exponent(m) as
+its row, the product of the two rows is 1 at every step, so what it may lose is below 1e-180 of
+that.
 
 A lane with lossy emissions (see forward_backward.pyx), or that leaves what a double holds between
 two steps, is reported and has to be redone.
@@ -22,7 +23,9 @@ from libc.string cimport memcpy, memset
 from .lanes cimport (
     LANES, Edges, Group, active_at, free_edges, make_edges, read_group, rows_of, side_of,
 )
-from .layout cimport Graph, Layout, Run, Side, Steps, epoch_of, free_rows, new_rows, new_table, steps
+from .layout cimport (
+    Graph, Layout, Run, Side, Steps, epoch_of, free_rows, new_rows, new_table, steps,
+)
 
 cdef enum:
     CHUNK = 32                   # steps at a time where only the likelihood is wanted
@@ -110,12 +113,12 @@ cdef void silence(const Edges *edges, int64_t lane) noexcept nogil:
 cdef void reach(const Edges *edges, int64_t n_nodes, const double *row, int64_t lane,
                 int32_t *exponents) noexcept nogil:
     """Exponents of nodes without a number: of the largest that may come to them."""
-    cdef int64_t k, m, round_
+    cdef int64_t k, m, _round
     cdef int32_t top = UNKNOWN
     cdef bint changed = True
     for m in range(n_nodes):
         top = max(top, exponents[m])
-    for round_ in range(n_nodes):
+    for _round in range(n_nodes):
         if not changed:
             break
         changed = False
@@ -179,7 +182,7 @@ cdef void repeat(const Side *side, const double *weights, const double *emit, do
     An emission that was impossible can take a node's number away, and with it what its exponent
     was made for; only the sums of the next step show that.
     """
-    cdef int64_t r, p, m, k, j
+    cdef int64_t r, p, m, k, _edge
     cdef double total
     cdef const Run *run
     low[0], high[0] = INFINITY, 0.0
@@ -189,7 +192,7 @@ cdef void repeat(const Side *side, const double *weights, const double *emit, do
         for p in range(run.begin, run.end):
             m = side.node[p]
             total = 0.0
-            for j in range(run.degree):
+            for _edge in range(run.degree):
                 total += (row[(side.other[k] - side.n_nodes) * LANES + lane]
                           * weights[k * LANES + lane])
                 k += 1
@@ -397,9 +400,9 @@ def lanes_sums(Layout layout,                   # IN
     cdef Model model
     cdef Group group
     cdef Work w
-    cdef int64_t first = LANES * begin, last = min(LANES * end, order.shape[0]), longest, k, l, N, n_events
+    cdef int64_t first = LANES * begin, last = min(LANES * end, order.shape[0])
+    cdef int64_t longest, k, l, N, n_events
     cdef int lost
-    cdef double weight
     read_group(&order[first], last - first, &offsets[0], &group)
     longest = group.length[0]
     model.weights = &weights[0] if weights.shape[0] else NULL

@@ -3,7 +3,8 @@
 import numpy as np
 
 from .._kernels.log_space import forward_backward_log
-from ..inference import TABLE_BYTES, Chain, _index, _spread
+from .._threads import spread
+from ..inference import TABLE_BYTES, Chain, _index
 
 
 class ScoredChain(Chain):
@@ -27,7 +28,7 @@ class ScoredChain(Chain):
         if self.graph.n_nodes == 0:
             log_z[:] = -np.inf
         else:
-            _spread(run, offsets, n_jobs)
+            spread(run, offsets, n_jobs)
         if marginals:
             for s in np.flatnonzero(np.isneginf(log_z)):
                 posteriors[offsets[s] : offsets[s + 1]] = np.nan

@@ -5,7 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from .._kernels.semi_markov import SemiLayout, segment_posteriors, segment_viterbi
-from ..inference import _spread, longest
+from .._threads import spread
+from ..inference import longest
 from ._durations import survival
 
 
@@ -70,7 +71,7 @@ class SemiMarkovChain:
         def run(begin, end):
             segment_viterbi(self.layout, frames.table, rows, offsets, begin, end, path, log_prob)
 
-        _spread(run, offsets, n_jobs)
+        spread(run, offsets, n_jobs)
         return path, log_prob
 
     def smooth(self, frames, offsets, *, seq_weights=None, counts=False, n_jobs=None):
@@ -96,7 +97,7 @@ class SemiMarkovChain:
             )  # fmt: skip
             return tables
 
-        parts = _spread(run, offsets, n_jobs)
+        parts = spread(run, offsets, n_jobs)
         tables = [sum(each) if counts else None for each in zip(*parts)]
         if marginals:
             for s in np.flatnonzero(np.isneginf(log_z)):

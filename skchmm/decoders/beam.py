@@ -5,9 +5,10 @@ import warnings
 import numpy as np
 
 from .._kernels.beam import beam_search
+from .._threads import spread
 from ..constraints.compile import compile
 from ..exceptions import InfeasibleSequenceError, InfeasibleSequenceWarning
-from ..inference import _spread, longest
+from ..inference import longest
 from ._plain import PlainHMM
 from ._rules import split_local_rules
 
@@ -157,7 +158,7 @@ random_state, verbose
                 begin, end, width, path, log_prob,
             )  # fmt: skip
 
-        _spread(run, offsets, self.n_jobs)
+        spread(run, offsets, self.n_jobs)
         return path, log_prob
 
     def _report_dead(self, sequences, dead):
