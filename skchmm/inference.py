@@ -136,12 +136,17 @@ class _Job:
     def scaled(self):
         return scale_rows(self.frames.table, self.chain._smallest)
 
-    def lanes(self, chosen, log_z, posteriors, edges, fill=None):
+    def lanes(self, chosen, log_z, posteriors, edges):
+        return self._lanes(LANES_FILL, chosen, log_z, posteriors, edges)
+
+    def lanes_again(self, chosen, log_z, posteriors, edges):
+        """Lanes hold more than blocks do, even if some stay empty."""
+        return chosen if self.in_lanes else self._lanes(0, chosen, log_z, posteriors, edges)
+
+    def _lanes(self, fill, chosen, log_z, posteriors, edges):
         graph, chain = self.graph, self.chain
         row_bytes = WIDTH * (graph.n_nodes + graph.n_states)
-        groups = _groups(
-            graph, self.offsets, chosen, row_bytes, LANES_FILL if fill is None else fill
-        )
+        groups = _groups(graph, self.offsets, chosen, row_bytes, fill)
         if groups is None:
             return chosen
         self.in_lanes = True
