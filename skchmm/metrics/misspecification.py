@@ -101,8 +101,8 @@ def misspecification_bound(model, constraints, true_constraints, X, *, lengths=N
     ...     [0.5, 0.5], [[0.8, 0.2], [0.4, 0.6]], states=["a", "b"])
     >>> X = np.log([[0.5, 0.5], [0.9, 0.1], [0.3, 0.7]])
     >>> result = misspecification_bound(model, StartsIn("a"), [StartsIn("a"), EndsIn("b")], X)
-    >>> bool((result.max_marginal_tv <= result.marginal_bound).all())
-    True
+    >>> result.max_marginal_tv.round(4), result.marginal_bound.round(4)
+    (array([0.616]), array([0.616]))
     """
     sequences = read_sequences(X, lengths=lengths, groups=groups)
     where = {"lengths": lengths, "groups": groups}
