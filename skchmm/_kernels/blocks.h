@@ -48,6 +48,12 @@ typedef struct {
 /* Sums of 8 sequences are kept within these bounds. */
 #define LANES_LOW 1e-40
 #define LANES_HIGH 1e20
+/* Exponents of two that differ by less are together; larger ones than POWER are not taken to. */
+#define LANES_TOGETHER 66
+#define LANES_POWER 1000.0
+/* Bounds of weights: the sums that they enter are within the bounds above. */
+#define LANES_LEAST 1e-155
+#define LANES_MOST 1e300
 /* Steps of which expected counts are added up before they go to memory. */
 #define LANES_STEPS 8
 
@@ -103,6 +109,8 @@ static inline Eight eight_round(Eight a)
 { for (int i = 0; i < 8; i++) a.x[i] = rint(a.x[i]); return a; }
 static inline Eight eight_power(Eight k)
 { for (int i = 0; i < 8; i++) k.x[i] = ldexp(1.0, (int)k.x[i]); return k; }
+static inline Eight eight_exponent(Eight x)
+{ for (int i = 0; i < 8; i++) x.x[i] = x.x[i] > 0.0 ? (double)ilogb(x.x[i]) : 0.0; return x; }
 static inline int eight_above(Eight a, Eight b)
 { int r = 0; for (int i = 0; i < 8; i++) r |= (a.x[i] > b.x[i]) << i; return r; }
 static inline void eight_transpose(Eight *x)
@@ -117,6 +125,7 @@ static inline void eight_transpose(Eight *x)
 
 #define TARGET
 #define NUMBER(j) eight_spread((double)(j))
+#define EXPONENT eight_exponent
 #define NUMBER_BYTES eight_bytes
 #define SUB eight_sub
 #define DIV eight_div
@@ -244,6 +253,16 @@ AVX2 static inline __m256d quad_power(__m256d k)
 }
 AVX2 static inline Pair pair_power(Pair k)
 { Pair r = {quad_power(k.a), quad_power(k.b)}; return r; }
+/* Of positive numbers: the bits of the exponent, made the last ones of 2^52. */
+AVX2 static inline __m256d quad_exponent(__m256d x)
+{
+    __m256d whole = _mm256_set1_pd(4503599627370496.0);
+    __m256i bits = _mm256_srli_epi64(_mm256_castpd_si256(x), 52);
+    __m256d sum = _mm256_or_pd(_mm256_castsi256_pd(bits), whole);
+    return _mm256_sub_pd(_mm256_sub_pd(sum, whole), _mm256_set1_pd(1023.0));
+}
+AVX2 static inline Pair pair_exponent(Pair x)
+{ Pair r = {quad_exponent(x.a), quad_exponent(x.b)}; return r; }
 AVX2 static inline int pair_above(Pair x, Pair y)
 {
     return _mm256_movemask_pd(_mm256_cmp_pd(x.a, y.a, _CMP_GT_OQ))
@@ -273,6 +292,7 @@ AVX2 static inline void pair_transpose(Pair *x)
 
 #define TARGET AVX2
 #define NUMBER(j) pair_spread((double)(j))
+#define EXPONENT pair_exponent
 #define NUMBER_BYTES pair_bytes
 #define SUB pair_sub
 #define DIV pair_div
@@ -372,14 +392,15 @@ AVX512 static inline void wide_transpose(__m512d *x)
     }
 }
 
-/* A whole number kept as its bits: picked like any other, and cheap to shorten. */
-AVX512 static inline __m512d wide_number(int64_t j)
-{ return _mm512_castsi512_pd(_mm512_set1_epi64(j)); }
+/* A whole number kept as its bits: picked like any other, and cheap to shorten to its last 8. */
+AVX512 static inline __m512d wide_number(int32_t j)
+{ return _mm512_castsi512_pd(_mm512_set1_epi32(j)); }
 AVX512 static inline void wide_number_bytes(uint8_t *p, __m512d v)
 { _mm_storel_epi64((__m128i *)p, _mm512_cvtepi64_epi8(_mm512_castpd_si512(v))); }
 
 #define TARGET AVX512
 #define NUMBER wide_number
+#define EXPONENT _mm512_getexp_pd
 #define NUMBER_BYTES wide_number_bytes
 #define SUB _mm512_sub_pd
 #define DIV _mm512_div_pd
@@ -530,6 +551,11 @@ typedef struct {
                            const double *, double **, double *, double *, double *, double *);
     void (*lanes_first)(const Side *, int64_t, int, const double *, const double *, double **,
                         const double *, double *, double *);
+    void (*lanes_weigh)(int64_t, const int32_t *, const int32_t *, const double *, const double *,
+                        const double *, double *);
+    int (*lanes_balance)(int64_t, int64_t, const int32_t *, const int32_t *, const double *,
+                         const double *, double *, double *, double *);
+    void (*lanes_undo)(int64_t, const double *, double *, double *, double *);
     void (*moment_rows)(int64_t, int64_t, int64_t, const double *, const double *, const double *,
                         double *);
     void (*full_normal_rows)(int64_t, int64_t, int64_t, const double *, const double *,
@@ -543,7 +569,7 @@ typedef struct {
                     put_gamma_##isa, multiply_##isa, spread, normal_rows_##isa, \
                     lanes_fill_##isa, lanes_exp_##isa, lanes_choose_run_##isa, \
                     lanes_max_run_##isa, lanes_sum_run_##isa, lanes_back_run_##isa, \
-                    lanes_first_##isa, \
+                    lanes_first_##isa, lanes_weigh_##isa, lanes_balance_##isa, lanes_undo_##isa, \
                     moment_rows_##isa, full_normal_rows_##isa, product_rows_##isa}
 
 /* The steps for an instruction set, or the best that there is where it is not to be had. */

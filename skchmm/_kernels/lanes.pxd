@@ -36,10 +36,14 @@ cdef inline int active_at(const Group *group, int64_t t) noexcept nogil:
 cdef inline void rows_of(const Group *group, const int32_t *rows, int64_t first, int64_t n,
                          int64_t *at) noexcept nogil:
     """Rows of the emission table for steps first..first+n-1; past its end a lane repeats one."""
-    cdef int64_t t, l, step
-    for t in range(n):
-        for l in range(LANES):
-            step = group.origin[l] + min(first + t, group.length[l] - 1)
+    cdef int64_t t, l, step, last
+    for l in range(LANES):
+        step = group.origin[l] + first
+        last = min(n, max(group.length[l] - first, 0))
+        for t in range(last):
+            at[t * LANES + l] = step + t if rows == NULL else rows[step + t]
+        step = group.origin[l] + group.length[l] - 1
+        for t in range(last, n):
             at[t * LANES + l] = step if rows == NULL else rows[step]
 
 
@@ -51,10 +55,12 @@ cdef struct Edges:
     int32_t *source              # of the edges in that order
     int32_t *target
     int32_t *number              # of the edge in the graph
-    double *weights              # (n, 8)
+    double *base                 # weights
+    double *weights              # (n, 8): those of each lane
 
 
-cdef int make_edges(const Graph *g, bint by_target, Edges *edges) except -1
+cdef int make_edges(const Graph *g, const double *weights, bint by_target,
+                    Edges *edges) except -1
 cdef void free_edges(Edges *edges) noexcept
 
 

@@ -6,7 +6,8 @@ from libc.string cimport memset
 from .layout cimport Graph, Run, free_rows, new_rows
 
 
-cdef int make_edges(const Graph *g, bint by_target, Edges *edges) except -1:
+cdef int make_edges(const Graph *g, const double *weights, bint by_target,
+                    Edges *edges) except -1:
     cdef int64_t N = g.n_nodes, E = g.indptr[g.n_epochs * (N + 1) - 1], e, m, k, first, n_runs = 0
     cdef int32_t *start = NULL   # edges of each node, by target or by source
     cdef int32_t *numbers = NULL
@@ -19,6 +20,7 @@ cdef int make_edges(const Graph *g, bint by_target, Edges *edges) except -1:
     edges.source = <int32_t *> malloc((E + 1) * sizeof(int32_t))
     edges.target = <int32_t *> malloc((E + 1) * sizeof(int32_t))
     edges.number = <int32_t *> malloc((E + 1) * sizeof(int32_t))
+    edges.base = new_rows(1, E)
     edges.weights = new_rows(E, 8)
     start = <int32_t *> malloc((N + 2) * sizeof(int32_t))
     numbers = <int32_t *> malloc((E + 1) * sizeof(int32_t))
@@ -45,6 +47,8 @@ cdef int make_edges(const Graph *g, bint by_target, Edges *edges) except -1:
             n_runs += lay_runs(g, by_target, start, numbers + first, ends, first,
                                edges.node + e * N, edges.runs + n_runs, edges)
             edges.first_run[e + 1] = <int32_t> n_runs
+        for k in range(E):
+            edges.base[k] = weights[edges.number[k]]
     finally:
         free(start)
         free(numbers)
@@ -110,4 +114,5 @@ cdef void free_edges(Edges *edges) noexcept:
     free(edges.source)
     free(edges.target)
     free(edges.number)
+    free_rows(edges.base)
     free_rows(edges.weights)

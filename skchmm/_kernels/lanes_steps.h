@@ -90,7 +90,7 @@ TARGET static int NAME(lanes_exp)(int64_t n, int64_t n_states, double log_lossy,
 #define AT_STATE(row, m) LOAD((row) + 8 * g->states[m])
 
 /* n steps; values in two rows in turn, of which the last is returned. choices(t, node, lane) is the
- * number of the edge that won, the first of equals. */
+ * source that won, the first of equals; there are at most 256 nodes. */
 #define START(best, edge) best = ADD(from, SPREAD(weights[edge]))
 #define TRY(best, which, edge)                               \
     do {                                                     \
@@ -109,23 +109,26 @@ TARGET static int NAME(lanes_exp)(int64_t n, int64_t n_states, double log_lossy,
         if ((D) > 0) {                                                \
             W8 from = OTHER(here, k);                                 \
             START(best, k);                                           \
+            which = NUMBER(g->other[k]);                              \
         }                                                             \
         for (int64_t j = 1; j < (D); j++) {                           \
-            W8 from = OTHER(here, k + j), number = NUMBER(j);         \
+            W8 from = OTHER(here, k + j);                             \
+            W8 number = NUMBER(g->other[k + j]);                      \
             TRY(best, which, k + j);                                  \
         }                                                             \
         FINISH(m, best, which);                                       \
     } while (0)
 #define FOUR(D)                                                       \
     do {                                                              \
-        W8 a, b, c, d, e = zero, f = zero, h = zero, i = zero;        \
+        W8 a, b, c, d, e = NUMBER(g->other[k]), f = e, h = e, i = e;  \
         W8 from = OTHER(here, k);                                     \
         START(a, k);                                                  \
         START(b, k + (D));                                            \
         START(c, k + 2 * (D));                                        \
         START(d, k + 3 * (D));                                        \
         for (int64_t j = 1; j < (D); j++) {                           \
-            W8 from = OTHER(here, k + j), number = NUMBER(j);         \
+            W8 from = OTHER(here, k + j);                             \
+            W8 number = NUMBER(g->other[k + j]);                      \
             TRY(a, e, k + j);                                         \
             TRY(b, f, k + j + (D));                                   \
             TRY(c, h, k + j + 2 * (D));                               \
@@ -235,6 +238,79 @@ TARGET static int64_t NAME(lanes_sum_run)(const Side *g, const double *weights, 
     return t;
 }
 #undef FINISH
+
+/* Weights (edges, 8) = base 2^(exponent of the source - that of the target), and 0 in lanes that are
+ * not live. What would be too small for a product with a row is an upper bound. */
+TARGET static void NAME(lanes_weigh)(int64_t n, const int32_t *source, const int32_t *target,
+                                     const double *base, const double *exponents,
+                                     const double *live, double *out)
+{
+    const W8 most = SPREAD(LANES_POWER), least = SPREAD(-LANES_POWER), lanes = LOAD(live);
+    for (int64_t k = 0; k < n; k++) {
+        W8 d = SUB(LOAD(exponents + 8 * source[k]), LOAD(exponents + 8 * target[k]));
+        W8 w = MUL(SPREAD(base[k]), POWER(MIN(MAX(d, least), most)));
+        double floor = base[k] < LANES_LEAST ? base[k] : LANES_LEAST;
+        w = MIN(MAX(w, SPREAD(floor)), SPREAD(LANES_MOST));
+        STORE(out + 8 * k, MUL(w, lanes));
+    }
+}
+
+/* New exponents for the chosen lanes, so that the numbers of a row are about 1; shift is what was added
+ * to them. One for all nodes of a lane while they are together, or `close`; the lanes where they are
+ * not are returned. A node without a number gets the largest that may come to it. */
+TARGET static int NAME(lanes_balance)(int64_t n_nodes, int64_t n_edges, const int32_t *source,
+                                      const int32_t *target, const double *chosen,
+                                      const double *close, double *row, double *exponents,
+                                      double *shift)
+{
+    const W8 zero = SPREAD(0.0), one = SPREAD(1.0), half = SPREAD(0.5), unknown = SPREAD(-1e30);
+    const W8 known = SPREAD(-1e29), most = SPREAD(LANES_POWER), least = SPREAD(-LANES_POWER);
+    W8 top = unknown, bottom = SPREAD(1e30);
+    for (int64_t m = 0; m < n_nodes; m++) {
+        W8 x = LOAD(row + 8 * m), size = ADD(LOAD(exponents + 8 * m), EXPONENT(x));
+        bottom = MIN(bottom, PICK(x, zero, size, bottom));
+        size = PICK(x, zero, size, unknown);
+        top = MAX(top, size);
+        STORE(shift + 8 * m, size);
+    }
+    W8 doing = PICK(top, known, LOAD(chosen), zero);
+    W8 apart = PICK(SUB(top, bottom), SPREAD(LANES_TOGETHER), one, zero);
+    apart = PICK(LOAD(close), half, zero, PICK(doing, half, apart, zero));
+    int uneven = ABOVE(apart, half);
+    int changed = uneven;
+    for (int64_t i = 0; i < n_nodes && changed; i++) {
+        changed = 0;
+        for (int64_t k = 0; k < n_edges; k++) {
+            W8 size = LOAD(shift + 8 * target[k]), from = LOAD(shift + 8 * source[k]);
+            W8 grown = PICK(LOAD(row + 8 * target[k]), zero, size, MAX(size, from));
+            changed |= ABOVE(grown, size);
+            STORE(shift + 8 * target[k], grown);
+        }
+    }
+    for (int64_t m = 0; m < n_nodes; m++) {
+        W8 size = LOAD(shift + 8 * m), old = LOAD(exponents + 8 * m);
+        size = PICK(apart, half, PICK(size, known, size, top), top);
+        W8 change = PICK(doing, half, SUB(size, old), zero);
+        STORE(shift + 8 * m, change);
+        STORE(exponents + 8 * m, ADD(old, change));
+        W8 factor = POWER(MIN(MAX(SUB(zero, change), least), most));
+        STORE(row + 8 * m, MUL(LOAD(row + 8 * m), factor));
+    }
+    return uneven;
+}
+
+/* Take such a change back. */
+TARGET static void NAME(lanes_undo)(int64_t n_nodes, const double *shift, double *alpha,
+                                    double *beta, double *exponents)
+{
+    const W8 zero = SPREAD(0.0), most = SPREAD(LANES_POWER), least = SPREAD(-LANES_POWER);
+    for (int64_t m = 0; m < 8 * n_nodes; m += 8) {
+        W8 change = LOAD(shift + m), bounded = MIN(MAX(change, least), most);
+        STORE(exponents + m, SUB(LOAD(exponents + m), change));
+        STORE(alpha + m, MUL(LOAD(alpha + m), POWER(bounded)));
+        STORE(beta + m, MUL(LOAD(beta + m), POWER(SUB(zero, bounded))));
+    }
+}
 
 /* The marginals of a step: alpha beta of the nodes of each state divided by their sum, which is 1 but
  * for rounding. Returns 1 / sum; gamma goes down a row. v = emit beta. */
@@ -389,4 +465,5 @@ TARGET static void NAME(lanes_back_run)(const Side *g, const double *weights, in
 #undef ABOVE
 #undef TRANSPOSE
 #undef NUMBER
+#undef EXPONENT
 #undef NUMBER_BYTES

@@ -15,8 +15,8 @@ that.
 A lane with lossy emissions (see forward_backward.pyx), or that leaves what a double holds between
 two steps, is reported and has to be redone.
 """
-from libc.math cimport INFINITY, log
-from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint64_t
+from libc.math cimport INFINITY, ldexp, log
+from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
@@ -30,18 +30,15 @@ from .layout cimport (
 cdef enum:
     CHUNK = 32                   # steps at a time where only the likelihood is wanted
     COUNTED = 8                  # LANES_STEPS
-    TOGETHER = 66                # nodes whose exponents differ by less share one
 
-cdef double LOW = 1e-115, LEAST_WEIGHT = 1e-155
-cdef double HIGH = 1e140, LARGEST_WEIGHT = 1e300
+cdef double LOW = 1e-115, HIGH = 1e140  # a sum beyond these may have lost something
+cdef double NEAR_LOW = 1e-20, NEAR_HIGH = 1e10
 cdef double CLOSE = 1e20
 cdef double LOG_LOSSY = -230.0, LOG_ROOM = -253.0  # as in forward_backward.pyx
 cdef double LOG2 = 0.6931471805599453
-cdef int32_t UNKNOWN = -(1 << 30)
 
 
 cdef struct Model:
-    const double *weights        # by edge
     const double *start
     const double *table          # (rows, n_states)
     const int32_t *rows
@@ -52,8 +49,7 @@ cdef struct Model:
 
 cdef struct Event:
     int64_t t
-    int32_t lane
-    bint together                # were the exponents one number before
+    int uneven                   # lanes that were before it
 
 
 cdef struct Work:
@@ -64,114 +60,53 @@ cdef struct Work:
     double *beta
     double *v
     double *by_state
-    double *ends                 # (8, n_nodes): beta at the end of each sequence
+    double *ends                 # (n_nodes, 8): beta at the end of each sequence
     double *counts               # (edges, 8), or NULL
-    int32_t *exponents           # (8, n_nodes)
-    bint together[8]
+    double *exponents            # (n_nodes, 8)
+    double live[8]               # 1, or 0: nothing more happens in the lane
+    int uneven                   # lanes whose nodes have different exponents
     int64_t *at
     int8_t *active
     Event *events
-    int32_t *shifts              # (events, n_nodes)
+    double *shifts               # (events, n_nodes, 8)
     int64_t n_events
     int64_t chunk                # steps that alpha and emit hold
     bint keep                    # whether they are gone back to
 
 
-cdef inline int32_t exponent_of(double x) noexcept nogil:
-    cdef uint64_t bits
-    memcpy(&bits, &x, sizeof(double))
-    return <int32_t> ((bits >> 52) & 2047) - 1023
+cdef void weigh(const Steps *do, const Work *w, const Edges *edges) noexcept nogil:
+    do.lanes_weigh(edges.n, edges.source, edges.target, edges.base, w.exponents, w.live,
+                   edges.weights)
 
 
-cdef inline double power_of_two(int64_t k) noexcept nogil:
-    cdef uint64_t bits = <uint64_t> (min(max(k, -1022), 1023) + 1023) << 52
-    cdef double x
-    memcpy(&x, &bits, sizeof(double))
-    return x
-
-
-cdef void weigh(const Edges *edges, const double *weights, const int32_t *exponents, bint together,
-                int64_t lane) noexcept nogil:
-    """The weights of a lane."""
-    cdef int64_t k
-    cdef double w
-    for k in range(edges.n):
-        w = weights[edges.number[k]]
-        if not together and w > 0.0:
-            w *= power_of_two(exponents[edges.source[k]] - exponents[edges.target[k]])
-            w = min(max(w, LEAST_WEIGHT), LARGEST_WEIGHT)
-        edges.weights[k * LANES + lane] = w
-
-
-cdef void silence(const Edges *edges, int64_t lane) noexcept nogil:
+cdef void silence(Work *w, int64_t lane) noexcept nogil:
     """From here on, nothing in a lane; numbers that fade to denormal ones would take long."""
     cdef int64_t k
-    for k in range(edges.n):
-        edges.weights[k * LANES + lane] = 0.0
+    w.live[lane] = 0.0
+    for k in range(w.ahead.n):
+        w.ahead.weights[k * LANES + lane] = 0.0
 
 
-cdef void reach(const Edges *edges, int64_t n_nodes, const double *row, int64_t lane,
-                int32_t *exponents) noexcept nogil:
-    """Exponents of nodes without a number: of the largest that may come to them."""
-    cdef int64_t k, m, _round
-    cdef int32_t top = UNKNOWN
-    cdef bint changed = True
-    for m in range(n_nodes):
-        top = max(top, exponents[m])
-    for _round in range(n_nodes):
-        if not changed:
-            break
-        changed = False
-        for k in range(edges.n):
-            m = edges.target[k]
-            if row[m * LANES + lane] == 0.0 and exponents[edges.source[k]] > exponents[m]:
-                exponents[m] = exponents[edges.source[k]]
-                changed = True
-    for m in range(n_nodes):
-        if exponents[m] == UNKNOWN:
-            exponents[m] = top
+cdef void balance(const Graph *g, const Steps *do, Work *w, int lanes, int close, int64_t t,
+                  double *row) noexcept nogil:
+    """An event: new exponents for some lanes.
 
-
-cdef bint balance(const Graph *g, const Model *p, Work *w, int64_t lane, bint close, double *row,
-                  int32_t *shift) noexcept nogil:
-    """New exponents for a lane; whether there was anything to scale.
-
-    `close`: the sums are, whatever the emissions made of them; the next will be again.
+    `close`: lanes whose sums are, whatever the emissions made of them; the next will be again.
     """
-    cdef int64_t m
-    cdef int32_t top = UNKNOWN, bottom = -UNKNOWN, old
-    cdef int32_t *exponents = w.exponents + lane * g.n_nodes
-    cdef bint together
-    for m in range(g.n_nodes):
-        shift[m] = UNKNOWN
-        if row[m * LANES + lane] > 0.0:
-            shift[m] = exponents[m] + exponent_of(row[m * LANES + lane])
-            top = max(top, shift[m])
-            bottom = min(bottom, shift[m])
-    if top == UNKNOWN:
-        return False
-    together = top - bottom <= TOGETHER or (close and w.together[lane])
-    if together:
-        for m in range(g.n_nodes):
-            shift[m] = top
-    else:
-        reach(&w.ahead, g.n_nodes, row, lane, shift)
-    for m in range(g.n_nodes):
-        old = exponents[m]
-        exponents[m] = shift[m]
-        shift[m] -= old
-        row[m * LANES + lane] *= power_of_two(-shift[m])
-    if not (together and w.together[lane]):
-        weigh(&w.ahead, p.weights, exponents, together, lane)
-    w.together[lane] = together
-    return True
-
-
-cdef void balance_at(const Graph *g, const Model *p, Work *w, int64_t lane, bint close, int64_t t,
-                     double *row) noexcept nogil:
     cdef Event *event = w.events + w.n_events
-    event.t, event.lane, event.together = t, <int32_t> lane, w.together[lane]
-    if balance(g, p, w, lane, close, row, w.shifts + w.n_events * g.n_nodes) and w.keep:
+    cdef double chosen[8]
+    cdef double kept[8]
+    cdef int64_t l
+    for l in range(LANES):
+        chosen[l] = lanes >> l & 1
+        kept[l] = (close & ~w.uneven) >> l & 1
+    event.t, event.uneven = t, w.uneven
+    w.uneven = (w.uneven & ~lanes) | do.lanes_balance(
+        g.n_nodes, w.ahead.n, w.ahead.source, w.ahead.target, chosen, kept, row, w.exponents,
+        w.shifts + w.n_events * g.n_nodes * LANES)
+    if event.uneven | w.uneven:
+        weigh(do, w, &w.ahead)
+    if w.keep:
         w.n_events += 1
 
 
@@ -216,23 +151,22 @@ cdef bint first_row(const Graph *g, const Model *p, const double *emit, double *
     return safe
 
 
-cdef double finish(const Graph *g, const double *row, const int32_t *exponents, int64_t lane,
+cdef double finish(const Graph *g, const double *row, const double *exponents, int64_t lane,
                    double *beta) noexcept nogil:
     """log of what is accepted in the last row of a lane; beta there."""
     cdef int64_t m
-    cdef int32_t top = UNKNOWN
-    cdef double total = 0.0
-    for m in range(g.n_nodes):
+    cdef double top = -INFINITY, total = 0.0
+    for m in range(lane, g.n_nodes * LANES, 8):
         beta[m] = 0.0
-        if g.accept[m] and row[m * LANES + lane] > 0.0:
+        if g.accept[m // LANES] and row[m] > 0.0:
             top = max(top, exponents[m])
-    if top == UNKNOWN:
+    if top == -INFINITY:
         return -INFINITY
-    for m in range(g.n_nodes):
-        if g.accept[m] and exponents[m] > top - 1000:
-            beta[m] = power_of_two(exponents[m] - top)
-            total += row[m * LANES + lane] * beta[m]
-    for m in range(g.n_nodes):
+    for m in range(lane, g.n_nodes * LANES, 8):
+        if g.accept[m // LANES] and row[m] > 0.0 and exponents[m] > top - 1000:
+            beta[m] = ldexp(1.0, <int> (exponents[m] - top))
+            total += row[m] * beta[m]
+    for m in range(lane, g.n_nodes * LANES, 8):
         beta[m] /= total
     return top * LOG2 + log(total)
 
@@ -261,18 +195,18 @@ cdef int forward(const Graph *g, const Steps *do, const Model *p, const Group *g
     """Likelihoods of a group; the lanes that have to be redone."""
     cdef int64_t T = group.length[0], S = g.n_states, N = g.n_nodes * LANES
     cdef int64_t t = 0, n, begin = 0, end, e = 0, l, k
-    cdef int lost = 0, watched, everything = (1 << group.n) - 1
+    cdef int lost = 0, watched, beyond, near, close, everything = (1 << group.n) - 1
     cdef double total[8]
     cdef double low[8]
     cdef double high[8]
     cdef double *here = w.alpha
     cdef Side side
     w.n_events = 0
-    memset(w.exponents, 0, N * sizeof(int32_t))
+    w.uneven = 0
+    memset(w.exponents, 0, N * sizeof(double))
     for l in range(LANES):
-        total[l] = 0.0
-        w.together[l] = True
-        weigh(&w.ahead, p.weights, w.exponents, True, l)
+        total[l], w.live[l] = 0.0, 1.0
+    weigh(do, w, &w.ahead)
     while begin < T:
         n = min(T - begin, w.chunk)
         lost |= load(g, do, p, group, begin, n, w, total)
@@ -286,14 +220,13 @@ cdef int forward(const Graph *g, const Steps *do, const Model *p, const Group *g
             return lost
         for l in range(group.n):
             if lost >> l & 1:
-                silence(&w.ahead, l)
+                silence(w, l)
         while True:
             here = w.alpha + (t - begin) * N
             for l in range(group.n):
                 if group.length[l] == t:
-                    log_z[group.sequence[l]] = total[l] + finish(
-                        g, here, w.exponents + l * g.n_nodes, l, w.ends + l * g.n_nodes)
-                    silence(&w.ahead, l)
+                    log_z[group.sequence[l]] = total[l] + finish(g, here, w.exponents, l, w.ends)
+                    silence(w, l)
             end = min(begin + n, group.length[active_at(group, t) - 1] if t < T else T)
             if t >= end:
                 break
@@ -302,6 +235,7 @@ cdef int forward(const Graph *g, const Steps *do, const Model *p, const Group *g
                 end = min(end, g.epochs[e + 1])
             side = side_of(g, &w.ahead, True, e)
             watched = ((1 << active_at(group, t)) - 1) & ~lost
+            beyond = near = close = 0
             for l in range(LANES):
                 low[l], high[l] = INFINITY, 0.0
             k = do.lanes_sum_run(&side, w.ahead.weights, end - t, S,
@@ -310,49 +244,46 @@ cdef int forward(const Graph *g, const Steps *do, const Model *p, const Group *g
             t += k
             for l in range(group.n):
                 if watched >> l & 1 and not (low[l] > LOW and high[l] < HIGH):
-                    balance_at(g, p, w, l, False, t - 2, here - N)
-                    repeat(&side, w.ahead.weights, w.emit + (t - 1 - begin) * S * LANES, here, l,
-                           &low[l], &high[l])
-                    if not (low[l] > LOW and high[l] < HIGH):
-                        lost |= 1 << l
-                        silence(&w.ahead, l)
+                    beyond |= 1 << l
+            if beyond:
+                balance(g, do, w, beyond, 0, t - 2, here - N)
+                for l in range(group.n):
+                    if beyond >> l & 1:
+                        repeat(&side, w.ahead.weights, w.emit + (t - 1 - begin) * S * LANES, here,
+                               l, &low[l], &high[l])
+                        if not (low[l] > LOW and high[l] < HIGH):
+                            lost |= 1 << l
+                            silence(w, l)
             # Lanes that are not out of bounds yet, but near, are spared an event of their own.
             for l in range(group.n):
-                if (watched & ~lost) >> l & 1 and (low[l] < 1e-20 or high[l] > 1e10):
-                    balance_at(g, p, w, l, high[l] < CLOSE * low[l], t - 1, here)
+                near |= (low[l] < NEAR_LOW or high[l] > NEAR_HIGH) << l
+                close |= (high[l] < CLOSE * low[l]) << l
+            near &= watched & ~lost
+            if near:
+                balance(g, do, w, near, close, t - 1, here)
         begin += n
     return lost
 
 
-cdef void undo(const Graph *g, const Model *p, Work *w, double *alpha) noexcept nogil:
+cdef void undo(const Graph *g, const Steps *do, Work *w, double *alpha) noexcept nogil:
     """Take back the last event: exponents, rows and weights are those from before it."""
-    cdef int64_t m, l
-    cdef const int32_t *shift
-    cdef int32_t *exponents
-    cdef bint together
     w.n_events -= 1
-    l = w.events[w.n_events].lane
-    together = w.events[w.n_events].together
-    shift = w.shifts + w.n_events * g.n_nodes
-    exponents = w.exponents + l * g.n_nodes
-    for m in range(g.n_nodes):
-        exponents[m] -= shift[m]
-        alpha[m * LANES + l] *= power_of_two(shift[m])
-        w.beta[m * LANES + l] *= power_of_two(-shift[m])
-    if not (together and w.together[l]):
-        weigh(&w.back, p.weights, exponents, together, l)
-    w.together[l] = together
+    do.lanes_undo(g.n_nodes, w.shifts + w.n_events * g.n_nodes * LANES, alpha, w.beta,
+                  w.exponents)
+    if w.uneven | w.events[w.n_events].uneven:
+        weigh(do, w, &w.back)
+    w.uneven = w.events[w.n_events].uneven
 
 
-cdef void backward(const Graph *g, const Steps *do, const Model *p, const Group *group, Work *w,
-                   int lost, double *gamma) noexcept nogil:
+cdef void backward(const Graph *g, const Steps *do, const Group *group, Work *w, int lost,
+                   double *gamma) noexcept nogil:
     cdef int64_t S = g.n_states, N = g.n_nodes * LANES, t = group.length[0] - 1, l, m, e = 0, last
     cdef int active
     cdef double *rows[8]
     cdef double *alpha
     cdef Side side
     memset(w.beta, 0, N * sizeof(double))
-    memset(w.back.weights, 0, w.back.n * LANES * sizeof(double))
+    memset(w.live, 0, sizeof(w.live))
     while True:
         alpha = w.alpha + (t + 1) * N
         active = active_at(group, t)
@@ -360,11 +291,13 @@ cdef void backward(const Graph *g, const Steps *do, const Model *p, const Group 
         for l in range(active):
             rows[l] = gamma + (group.origin[l] + t) * S
             if group.length[l] == t + 1 and not lost >> l & 1:
-                for m in range(g.n_nodes):
-                    w.beta[m * LANES + l] = w.ends[l * g.n_nodes + m]
-                weigh(&w.back, p.weights, w.exponents + l * g.n_nodes, w.together[l], l)
+                w.live[l] = 1.0
+                for m in range(l, N, 8):
+                    w.beta[m] = w.ends[m]
+        if group.length[active - 1] == t + 1:
+            weigh(do, w, &w.back)
         while w.n_events > 0 and w.events[w.n_events - 1].t == t:
-            undo(g, p, w, alpha)
+            undo(g, do, w, alpha)
         e = epoch_of(g, t, e)
         side = side_of(g, &w.back, False, e)
         if t == 0:
@@ -405,7 +338,6 @@ def lanes_sums(Layout layout,                   # IN
     cdef int lost
     read_group(&order[first], last - first, &offsets[0], &group)
     longest = group.length[0]
-    model.weights = &weights[0] if weights.shape[0] else NULL
     model.start, model.table = &start[0], &table[0, 0]
     model.rows = NULL if rows is None else &rows[0]
     model.row_max = NULL if row_max is None else &row_max[0]
@@ -416,8 +348,8 @@ def lanes_sums(Layout layout,                   # IN
     w.chunk = longest if w.keep else min(longest, <int64_t> CHUNK)
     N = g.n_nodes * LANES
     try:
-        make_edges(g, True, &w.ahead)
-        make_edges(g, False, &w.back)
+        make_edges(g, &weights[0], True, &w.ahead)
+        make_edges(g, &weights[0], False, &w.back)
         w.alpha = new_table(w.chunk + 1, N)
         w.emit = new_table(w.chunk, g.n_states * LANES)
         w.beta = new_rows(1, N)
@@ -426,21 +358,20 @@ def lanes_sums(Layout layout,                   # IN
         w.ends = new_rows(1, N)
         if counts is not None:
             w.counts = new_rows(w.back.n, LANES)
-        w.exponents = <int32_t *> malloc(N * sizeof(int32_t))
+        w.exponents = new_rows(1, N)
         w.at = <int64_t *> malloc(w.chunk * LANES * sizeof(int64_t))
         w.active = <int8_t *> malloc(w.chunk)
-        n_events = 2 * longest * LANES if w.keep else 1
+        n_events = 2 * longest if w.keep else 1  # at most, a step; memory that is rarely touched
         w.events = <Event *> malloc(n_events * sizeof(Event))
-        w.shifts = <int32_t *> malloc(n_events * g.n_nodes * sizeof(int32_t))
-        if (w.exponents == NULL or w.at == NULL or w.active == NULL or w.events == NULL
-                or w.shifts == NULL):
+        w.shifts = new_table(n_events, N)
+        if w.at == NULL or w.active == NULL or w.events == NULL:
             raise MemoryError
         with nogil:
             for k in range(first, last, 8):
                 read_group(&order[k], last - k, &offsets[0], &group)
                 lost = forward(g, do, &model, &group, &w, &log_z[0])
                 if w.keep and lost != (1 << group.n) - 1:
-                    backward(g, do, &model, &group, &w, lost, &gamma[0, 0])
+                    backward(g, do, &group, &w, lost, &gamma[0, 0])
                 for l in range(group.n):
                     redo[group.sequence[l]] = lost >> l & 1
                 if w.counts != NULL:
@@ -456,11 +387,11 @@ def lanes_sums(Layout layout,                   # IN
         free_rows(w.by_state)
         free_rows(w.ends)
         free_rows(w.counts)
-        free(w.exponents)
+        free_rows(w.exponents)
         free(w.at)
         free(w.active)
         free(w.events)
-        free(w.shifts)
+        free_rows(w.shifts)
 
 
 cdef void add_counts(Work *w, const Group *group, const double *seq_weights,

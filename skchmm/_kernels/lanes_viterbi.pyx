@@ -23,7 +23,6 @@ cdef struct Work:
     double *emit                 # (CHUNK, n_states, 8)
     int64_t *at                  # (CHUNK, 8)
     Edges edges
-    double *weights              # in their order
 
 
 cdef void first_row(const Graph *g, const double *log_start, const double *emit,
@@ -47,16 +46,16 @@ cdef inline int64_t best_end(const Graph *g, const double *row, int64_t lane) no
     return best
 
 
-cdef inline int64_t best_edge(const Graph *g, const int32_t *start, const double *weights,
-                              const double *row, int64_t lane) noexcept nogil:
-    """The first of the best edges into a node."""
-    cdef int64_t k, best = start[0]
+cdef inline int64_t best_source(const Graph *g, const int32_t *start, const double *weights,
+                                const double *row, int64_t lane) noexcept nogil:
+    """The first of the best sources of a node."""
+    cdef int64_t k, best = 0
     cdef double value, top = -INFINITY
     for k in range(start[0], start[1]):
         value = row[g.sources[k] * LANES + lane] + weights[k]
         if value > top:
             top = value
-            best = k
+            best = g.sources[k]
     return best
 
 
@@ -65,7 +64,7 @@ cdef void decode_group(const Graph *g, const Steps *do, const double *weights,
                        const Group *group, Work *w, int32_t *path,
                        double *log_prob) noexcept nogil:
     cdef int64_t T = group.length[0], S = g.n_states, N = g.n_nodes * LANES
-    cdef int64_t t = 0, n, begin = 0, end, e = 0, l, k, active
+    cdef int64_t t = 0, n, begin = 0, end, e = 0, l, active
     cdef int64_t node[8]
     cdef double *here = w.values
     cdef const int32_t *start
@@ -84,6 +83,7 @@ cdef void decode_group(const Graph *g, const Steps *do, const double *weights,
                     node[l] = best_end(g, here, l)
                     log_prob[group.sequence[l]] = (here[node[l] * LANES + l] if node[l] >= 0
                                                    else -INFINITY)
+                    node[l] = max(node[l], 0)  # some path: of an infeasible one it means nothing
             end = min(begin + n, group.length[active_at(group, t) - 1] if t < T else T)
             if t >= end:
                 break
@@ -93,10 +93,10 @@ cdef void decode_group(const Graph *g, const Steps *do, const double *weights,
             side = side_of(g, &w.edges, True, e)
             if w.choices != NULL:
                 here = do.lanes_choose_run(
-                    &side, w.weights, end - t, S, w.emit + (t - begin) * S * LANES, here,
+                    &side, w.edges.base, end - t, S, w.emit + (t - begin) * S * LANES, here,
                     w.values + N if here == w.values else w.values, w.choices + t * N)
             else:
-                do.lanes_max_run(&side, w.weights, end - t, S,
+                do.lanes_max_run(&side, w.edges.base, end - t, S,
                                  w.emit + (t - begin) * S * LANES, here)
                 here += (end - t) * N
             t = end
@@ -105,19 +105,17 @@ cdef void decode_group(const Graph *g, const Steps *do, const double *weights,
     for t in range(T - 1, -1, -1):
         while active < group.n and group.length[active] > t:
             active += 1
+        if w.choices != NULL:
+            for l in range(active):
+                path[group.origin[l] + t] = g.node_states[node[l]]
+                node[l] = w.choices[t * N + node[l] * LANES + l] if t > 0 else 0
+            continue
         e = epoch_of(g, t, e)
         start = g.indptr + e * (g.n_nodes + 1)
         for l in range(active):
-            if node[l] < 0:
-                continue
             path[group.origin[l] + t] = g.node_states[node[l]]
-            if t == 0:
-                continue
-            if w.choices != NULL:
-                k = start[node[l]] + w.choices[t * N + node[l] * LANES + l]
-            else:
-                k = best_edge(g, start + node[l], weights, w.values + (t - 1) * N, l)
-            node[l] = g.sources[k]
+            if t > 0:
+                node[l] = best_source(g, start + node[l], weights, w.values + (t - 1) * N, l)
 
 
 def lanes_viterbi(Layout layout,                   # IN
@@ -128,7 +126,7 @@ def lanes_viterbi(Layout layout,                   # IN
                   const int64_t[::1] offsets,      # IN
                   const int64_t[::1] order,        # IN, the sequences, longest first
                   int64_t begin, int64_t end,      # IN, groups of 8 of them
-                  bint choose,                     # IN, note the winners; at most 256 edges a node
+                  bint choose,                     # IN, note the winners; at most 256 nodes
                   int32_t[::1] path,               # OUT, state indices
                   double[::1] log_prob):           # OUT, -inf where no path is feasible
     """Decode groups begin..end-1; what stands in `path` for infeasible ones means nothing."""
@@ -141,7 +139,7 @@ def lanes_viterbi(Layout layout,                   # IN
     cdef int64_t first = LANES * begin, last = min(LANES * end, order.shape[0]), k, longest
     read_group(&order[first], last - first, &offsets[0], &group)
     longest = group.length[0]
-    w.values = w.emit = w.weights = NULL
+    w.values = w.emit = NULL
     w.choices = NULL
     memset(&w.edges, 0, sizeof(Edges))
     w.at = <int64_t *> malloc(CHUNK * LANES * sizeof(int64_t))
@@ -150,10 +148,7 @@ def lanes_viterbi(Layout layout,                   # IN
             w.choices = <uint8_t *> malloc(longest * g.n_nodes * LANES)
         if w.at == NULL or (choose and w.choices == NULL):
             raise MemoryError
-        make_edges(g, True, &w.edges)
-        w.weights = new_table(1, w.edges.n)
-        for k in range(w.edges.n):
-            w.weights[k] = edge_weights[w.edges.number[k]]
+        make_edges(g, edge_weights, True, &w.edges)
         w.values = new_table(2 if choose else longest, g.n_nodes * LANES)
         w.emit = new_table(CHUNK, g.n_states * LANES)
         with nogil:
@@ -167,4 +162,3 @@ def lanes_viterbi(Layout layout,                   # IN
         free(w.choices)
         free_rows(w.values)
         free_rows(w.emit)
-        free_rows(w.weights)

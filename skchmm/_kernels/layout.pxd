@@ -80,6 +80,11 @@ cdef extern from "blocks.h" nogil:
                                double *, double *) noexcept nogil
         void (*lanes_first)(const Side *, int64_t, int, const double *, const double *,
                             double **, const double *, double *, double *) noexcept nogil
+        void (*lanes_weigh)(int64_t, const int32_t *, const int32_t *, const double *,
+                            const double *, const double *, double *) noexcept nogil
+        int (*lanes_balance)(int64_t, int64_t, const int32_t *, const int32_t *, const double *,
+                             const double *, double *, double *, double *) noexcept nogil
+        void (*lanes_undo)(int64_t, const double *, double *, double *, double *) noexcept nogil
         void (*moment_rows)(int64_t, int64_t, int64_t, const double *, const double *,
                             const double *, double *) noexcept nogil
         void (*full_normal_rows)(int64_t, int64_t, int64_t, const double *, const double *,
