@@ -11,7 +11,7 @@ from skchmm._kernels.normal import diagonal_log_densities, full_log_densities
 from skchmm._kernels.statistics import diagonal_moments, outer_moments
 from skchmm._kernels.symbols import code_run
 from skchmm._kernels.two_ended import two_ended
-from skchmm.constraints import AtMostVisits, CoolDown, ExactVisits, Precedence, Segments, VisitBy
+from skchmm.constraints import AtMostVisits, CoolDown, ExactVisits, Segments, VisitBy
 from skchmm.emissions import Frames
 from skchmm.graph import AugmentedGraph
 from skchmm.inference import Chain
@@ -251,43 +251,6 @@ def trace_back(chain, rows):
         m = g.sources[into][(rows[t - 1][g.sources[into]] + chain.log_weights[into]).argmax()]
         path.append(g.node_states[m])
     return path[::-1]
-
-
-@pytest.mark.parametrize("scale", [3.0, 10.0, 18.0])
-@pytest.mark.parametrize("ordered", [False, True])
-def test_lanes_keep_nodes_that_drift_apart(ordered, scale, instruction_sets, monkeypatch):
-    """Rules that only lead forward: rows span hundreds of orders of magnitude that all count."""
-    rng = np.random.default_rng(0)
-    rules = [ExactVisits(k, 1) for k in range(6)]
-    if ordered:
-        rules += [Precedence(k, k + 1) for k in range(5)]
-    controller = skchmm.compile(rules, list(range(6)))
-    transmat = 0.8 * np.eye(6) + 0.2 / 6
-    chain = Chain(
-        AugmentedGraph(controller, np.ones(6) > 0, transmat > 0), np.ones(6) / 6, transmat
-    )
-    lengths = [400, 300, 7, 300, 380, 6, 350, 290, 310, 6, 200]
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    logs = [rng.normal(size=(n, 6)) * scale for n in lengths]
-    for k, log_b in enumerate(logs):  # each follows its own order of the states, but not strictly
-        order = np.arange(6) if ordered else rng.permutation(6)
-        log_b[np.arange(len(log_b)), order[np.arange(len(log_b)) * 6 // len(log_b)]] += 2 * scale
-        log_b[rng.random(log_b.shape) < 0.02 * (k % 2)] = -np.inf
-    frames = Frames(np.concatenate(logs))
-    monkeypatch.setattr(inference._Job, "lanes", lambda self, chosen, *_: chosen)
-    monkeypatch.setattr(inference._Job, "blocks", lambda self, chosen, *_: chosen)
-    truth = chain.smooth(frames, offsets, counts=True)
-    monkeypatch.undo()
-    monkeypatch.setattr(inference, "LANES_FILL", 0)
-    monkeypatch.setattr(inference, "LANES_BYTES", 1 << 26)
-    monkeypatch.setattr(inference._Job, "blocks", None)  # the lanes hold all of them
-    for k in instruction_sets.values():
-        layout.use_instruction_set(k)
-        found = chain.smooth(frames, offsets, counts=True)
-        np.testing.assert_allclose(found.log_z, truth.log_z, rtol=1e-12)
-        np.testing.assert_allclose(found.posteriors, truth.posteriors, rtol=1e-8, atol=1e-12)
-        np.testing.assert_allclose(found.transitions, truth.transitions, rtol=1e-8, atol=1e-12)
-        np.testing.assert_allclose(chain.log_likelihood(frames, offsets), truth.log_z, rtol=1e-12)
 
 
 def test_blocks_hold_every_edge_once():

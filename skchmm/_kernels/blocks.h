@@ -36,13 +36,15 @@ typedef struct {
     int32_t edge; /* the first of their edges, which follow each other */
 } Run;
 
-/* The edges of an epoch, for 8 sequences side by side; by target, or by source. */
+/* The edges of an epoch, for 8 sequences side by side; by target, or by source. Nodes and states are
+ * places in a row: 8 times their number. */
 typedef struct {
     int64_t n_nodes, n_runs;
     const Run *runs;
     const int32_t *node;
+    const int32_t *state;  /* of the same nodes */
     const int32_t *other;  /* the source (the target) of each edge */
-    const int32_t *states; /* of the nodes, in increasing order */
+    const int32_t *states; /* of all nodes in increasing order, plain numbers */
 } Side;
 
 /* Sums of 8 sequences are kept within these bounds. */
@@ -124,7 +126,7 @@ static inline void eight_transpose(Eight *x)
 }
 
 #define TARGET
-#define NUMBER(j) eight_spread((double)(j))
+#define NUMBER(j) eight_spread((double)((j) / 8))
 #define EXPONENT eight_exponent
 #define NUMBER_BYTES eight_bytes
 #define SUB eight_sub
@@ -291,7 +293,7 @@ AVX2 static inline void pair_transpose(Pair *x)
 }
 
 #define TARGET AVX2
-#define NUMBER(j) pair_spread((double)(j))
+#define NUMBER(j) pair_spread((double)((j) / 8))
 #define EXPONENT pair_exponent
 #define NUMBER_BYTES pair_bytes
 #define SUB pair_sub
@@ -392,11 +394,11 @@ AVX512 static inline void wide_transpose(__m512d *x)
     }
 }
 
-/* A whole number kept as its bits: picked like any other, and cheap to shorten to its last 8. */
+/* 8 times a whole number kept as its bits: picked like any other, and cheap to shorten. */
 AVX512 static inline __m512d wide_number(int32_t j)
 { return _mm512_castsi512_pd(_mm512_set1_epi32(j)); }
 AVX512 static inline void wide_number_bytes(uint8_t *p, __m512d v)
-{ _mm_storel_epi64((__m128i *)p, _mm512_cvtepi64_epi8(_mm512_castpd_si512(v))); }
+{ _mm_storel_epi64((__m128i *)p, _mm512_cvtepi64_epi8(_mm512_srli_epi64(_mm512_castpd_si512(v), 3))); }
 
 #define TARGET AVX512
 #define NUMBER wide_number

@@ -51,9 +51,10 @@ cdef struct Edges:
     int64_t n
     int32_t *first_run           # of each epoch; one more at the end
     Run *runs
-    int32_t *node                # (n_epochs, n_nodes): the nodes in the order of the runs
+    int32_t *node                # (n_epochs, n_nodes), in the order of the runs
+    int32_t *state               # of the same
     int32_t *source              # of the edges in that order
-    int32_t *target
+    int32_t *target              # all four as places in a row: 8 times a number
     int32_t *number              # of the edge in the graph
     double *base                 # weights
     double *weights              # (n, 8): those of each lane
@@ -72,5 +73,6 @@ cdef inline Side side_of(const Graph *g, const Edges *edges, bint by_target,
     side.runs = edges.runs + edges.first_run[e]
     side.n_runs = edges.first_run[e + 1] - edges.first_run[e]
     side.node = edges.node + e * g.n_nodes
+    side.state = edges.state + e * g.n_nodes
     side.other = edges.source if by_target else edges.target
     return side

@@ -17,6 +17,7 @@ cdef int make_edges(const Graph *g, const double *weights, bint by_target,
     edges.first_run = <int32_t *> calloc(g.n_epochs + 1, sizeof(int32_t))
     edges.runs = <Run *> malloc(g.n_epochs * N * sizeof(Run))
     edges.node = <int32_t *> malloc(g.n_epochs * N * sizeof(int32_t))
+    edges.state = <int32_t *> malloc(g.n_epochs * N * sizeof(int32_t))
     edges.source = <int32_t *> malloc((E + 1) * sizeof(int32_t))
     edges.target = <int32_t *> malloc((E + 1) * sizeof(int32_t))
     edges.number = <int32_t *> malloc((E + 1) * sizeof(int32_t))
@@ -27,8 +28,8 @@ cdef int make_edges(const Graph *g, const double *weights, bint by_target,
     ends = <int32_t *> malloc((E + 1) * sizeof(int32_t))
     try:
         if (edges.first_run == NULL or edges.runs == NULL or edges.node == NULL
-                or edges.source == NULL or edges.target == NULL or edges.number == NULL
-                or start == NULL or numbers == NULL or ends == NULL):
+                or edges.state == NULL or edges.source == NULL or edges.target == NULL
+                or edges.number == NULL or start == NULL or numbers == NULL or ends == NULL):
             raise MemoryError
         for e in range(g.n_epochs):
             first = g.indptr[e * (N + 1)]
@@ -45,7 +46,8 @@ cdef int make_edges(const Graph *g, const double *weights, bint by_target,
                 numbers[first + start[m + 1]] = <int32_t> k
                 start[m + 1] += 1
             n_runs += lay_runs(g, by_target, start, numbers + first, ends, first,
-                               edges.node + e * N, edges.runs + n_runs, edges)
+                               edges.node + e * N, edges.state + e * N, edges.runs + n_runs,
+                               edges)
             edges.first_run[e + 1] = <int32_t> n_runs
         for k in range(E):
             edges.base[k] = weights[edges.number[k]]
@@ -58,7 +60,7 @@ cdef int make_edges(const Graph *g, const double *weights, bint by_target,
 
 cdef int64_t lay_runs(const Graph *g, bint by_target, const int32_t *start,
                       const int32_t *numbers, const int32_t *ends, int64_t first, int32_t *node,
-                      Run *runs, Edges *edges) noexcept nogil:
+                      int32_t *state, Run *runs, Edges *edges) noexcept nogil:
     """Nodes by degree, those that are alike in fours apart; the number of runs."""
     cdef int64_t N = g.n_nodes, n_runs = 0, n = 0, degree, four, m, j, k, widest = 0
     cdef int64_t edge = first
@@ -76,12 +78,13 @@ cdef int64_t lay_runs(const Graph *g, bint by_target, const int32_t *start,
                         j = 4
                     if (j == 4) == four:
                         for k in range(m, m + j):
-                            node[n] = <int32_t> k
+                            node[n] = <int32_t> (8 * k)
+                            state[n] = 8 * g.node_states[k]
                             n += 1
                         for k in range(start[m], start[m + j]):
                             edges.number[edge] = numbers[k]
-                            edges.source[edge] = g.sources[numbers[k]]
-                            edges.target[edge] = ends[numbers[k]]
+                            edges.source[edge] = 8 * g.sources[numbers[k]]
+                            edges.target[edge] = 8 * ends[numbers[k]]
                             edge += 1
                 m += j
             runs[n_runs].end = <int32_t> n
@@ -111,6 +114,7 @@ cdef void free_edges(Edges *edges) noexcept:
     free(edges.first_run)
     free(edges.runs)
     free(edges.node)
+    free(edges.state)
     free(edges.source)
     free(edges.target)
     free(edges.number)

@@ -82,12 +82,10 @@ TARGET static int NAME(lanes_exp)(int64_t n, int64_t n_states, double log_lossy,
     } while (0)
 #define EACH_NODE(ONE, D)                                                \
     for (int64_t p = r->begin, k = r->edge; p < r->end; p++, k += (D)) { \
-        const int64_t m = g->node[p];                                    \
         ONE(D);                                                          \
     }
 #define EACH_RUN const Run *r = g->runs; r < g->runs + g->n_runs; r++
-#define OTHER(row, k) LOAD((row) + 8 * g->other[k])
-#define AT_STATE(row, m) LOAD((row) + 8 * g->states[m])
+#define OTHER(row, k) LOAD((row) + g->other[k])
 
 /* n steps; values in two rows in turn, of which the last is returned. choices(t, node, lane) is the
  * source that won, the first of equals; there are at most 256 nodes. */
@@ -98,10 +96,10 @@ TARGET static int NAME(lanes_exp)(int64_t n, int64_t n_states, double log_lossy,
         which = PICK(candidate, best, number, which);        \
         best = MAX(best, candidate);                         \
     } while (0)
-#define FINISH(m, best, which)                                        \
+#define FINISH(p, best, which)                                        \
     do {                                                              \
-        STORE(there + 8 * (m), ADD(best, AT_STATE(emit, m)));         \
-        NUMBER_BYTES(choices + 8 * (m), which);                       \
+        STORE(there + g->node[p], ADD(best, LOAD(emit + g->state[p]))); \
+        NUMBER_BYTES(choices + g->node[p], which);                    \
     } while (0)
 #define ONE(D)                                                        \
     do {                                                              \
@@ -116,7 +114,7 @@ TARGET static int NAME(lanes_exp)(int64_t n, int64_t n_states, double log_lossy,
             W8 number = NUMBER(g->other[k + j]);                      \
             TRY(best, which, k + j);                                  \
         }                                                             \
-        FINISH(m, best, which);                                       \
+        FINISH(p, best, which);                                       \
     } while (0)
 #define FOUR(D)                                                       \
     do {                                                              \
@@ -134,10 +132,10 @@ TARGET static int NAME(lanes_exp)(int64_t n, int64_t n_states, double log_lossy,
             TRY(c, h, k + j + 2 * (D));                               \
             TRY(d, i, k + j + 3 * (D));                               \
         }                                                             \
-        FINISH(g->node[p], a, e);                                     \
-        FINISH(g->node[p + 1], b, f);                                 \
-        FINISH(g->node[p + 2], c, h);                                 \
-        FINISH(g->node[p + 3], d, i);                                 \
+        FINISH(p, a, e);                                     \
+        FINISH(p + 1, b, f);                                 \
+        FINISH(p + 2, c, h);                                 \
+        FINISH(p + 3, d, i);                                 \
     } while (0)
 TARGET static double *NAME(lanes_choose_run)(const Side *g, const double *weights, int64_t n,
                                              int64_t n_states, const double *emit, double *here,
@@ -167,7 +165,7 @@ TARGET static double *NAME(lanes_choose_run)(const Side *g, const double *weight
             W8 from = OTHER(here, k + j);               \
             TAKE(a, k + j);                             \
         }                                               \
-        FINISH(m, a);                                   \
+        FINISH(p, a);                                   \
     } while (0)
 #define FOUR(D)                                         \
     do {                                                \
@@ -179,16 +177,16 @@ TARGET static double *NAME(lanes_choose_run)(const Side *g, const double *weight
             TAKE(c, k + j + 2 * (D));                   \
             TAKE(d, k + j + 3 * (D));                   \
         }                                               \
-        FINISH(g->node[p], a);                          \
-        FINISH(g->node[p + 1], b);                      \
-        FINISH(g->node[p + 2], c);                      \
-        FINISH(g->node[p + 3], d);                      \
+        FINISH(p, a);                          \
+        FINISH(p + 1, b);                      \
+        FINISH(p + 2, c);                      \
+        FINISH(p + 3, d);                      \
     } while (0)
 
 /* n steps; each row of values after the one before it. */
 #define BEGIN SPREAD(-INFINITY)
 #define TAKE(best, edge) best = MAX(best, ADD(from, SPREAD(weights[edge])))
-#define FINISH(m, best) STORE(out + 8 * (m), ADD(best, AT_STATE(emit, m)))
+#define FINISH(p, best) STORE(out + g->node[p], ADD(best, LOAD(emit + g->state[p])))
 TARGET static void NAME(lanes_max_run)(const Side *g, const double *weights, int64_t n,
                                        int64_t n_states, const double *emit, double *here)
 {
@@ -208,11 +206,11 @@ TARGET static void NAME(lanes_max_run)(const Side *g, const double *weights, int
  * in low and high. Weights are (edges, 8). */
 #define BEGIN SPREAD(0.0)
 #define TAKE(sum, edge) sum = FMA(from, LOAD(weights + 8 * (edge)), sum)
-#define FINISH(m, sum)                                            \
+#define FINISH(p, sum)                                            \
     do {                                                          \
         smallest = MIN(smallest, PICK(sum, zero, sum, infinity)); \
         largest = MAX(largest, sum);                              \
-        STORE(out + 8 * (m), MUL(sum, AT_STATE(emit, m)));        \
+        STORE(out + g->node[p], MUL(sum, LOAD(emit + g->state[p]))); \
     } while (0)
 TARGET static int64_t NAME(lanes_sum_run)(const Side *g, const double *weights, int64_t n,
                                           int64_t n_states, const double *emit, double *here,
@@ -247,7 +245,7 @@ TARGET static void NAME(lanes_weigh)(int64_t n, const int32_t *source, const int
 {
     const W8 most = SPREAD(LANES_POWER), least = SPREAD(-LANES_POWER), lanes = LOAD(live);
     for (int64_t k = 0; k < n; k++) {
-        W8 d = SUB(LOAD(exponents + 8 * source[k]), LOAD(exponents + 8 * target[k]));
+        W8 d = SUB(LOAD(exponents + source[k]), LOAD(exponents + target[k]));
         W8 w = MUL(SPREAD(base[k]), POWER(MIN(MAX(d, least), most)));
         double floor = base[k] < LANES_LEAST ? base[k] : LANES_LEAST;
         w = MIN(MAX(w, SPREAD(floor)), SPREAD(LANES_MOST));
@@ -281,10 +279,10 @@ TARGET static int NAME(lanes_balance)(int64_t n_nodes, int64_t n_edges, const in
     for (int64_t i = 0; i < n_nodes && changed; i++) {
         changed = 0;
         for (int64_t k = 0; k < n_edges; k++) {
-            W8 size = LOAD(shift + 8 * target[k]), from = LOAD(shift + 8 * source[k]);
-            W8 grown = PICK(LOAD(row + 8 * target[k]), zero, size, MAX(size, from));
+            W8 size = LOAD(shift + target[k]), from = LOAD(shift + source[k]);
+            W8 grown = PICK(LOAD(row + target[k]), zero, size, MAX(size, from));
             changed |= ABOVE(grown, size);
-            STORE(shift + 8 * target[k], grown);
+            STORE(shift + target[k], grown);
         }
     }
     for (int64_t m = 0; m < n_nodes; m++) {
@@ -364,11 +362,11 @@ TARGET static void NAME(lanes_count)(const Side *g, const double *weights, int64
     const int64_t row = 8 * g->n_nodes;
     for (EACH_RUN)
         for (int64_t p = r->begin, k = r->edge; p < r->end; p++) {
-            const double *from = alpha + 8 * g->node[p];
+            const double *from = alpha + g->node[p];
             const int64_t end = k + r->degree;
             for (; k + 3 < end; k += 4) {
-                const double *to[4] = {v + 8 * g->other[k], v + 8 * g->other[k + 1],
-                                       v + 8 * g->other[k + 2], v + 8 * g->other[k + 3]};
+                const double *to[4] = {v + g->other[k], v + g->other[k + 1], v + g->other[k + 2],
+                                       v + g->other[k + 3]};
                 W8 a = BEGIN, b = a, c = a, d = a;
                 for (int64_t t = 0; t < n * row; t += row) {
                     W8 x = LOAD(from - t);
@@ -383,7 +381,7 @@ TARGET static void NAME(lanes_count)(const Side *g, const double *weights, int64
                 COUNT(k + 3, d);
             }
             for (; k < end; k++) {
-                const double *to = v + 8 * g->other[k];
+                const double *to = v + g->other[k];
                 W8 a = BEGIN;
                 for (int64_t t = 0; t < n * row; t += row)
                     a = FMA(LOAD(from - t), LOAD(to + t), a);
@@ -397,9 +395,9 @@ TARGET static void NAME(lanes_count)(const Side *g, const double *weights, int64
  * to t - 1. alpha, emit and gamma are given at the first t and go down from there. Rows of beta are
  * such that alpha . beta is 1 but for rounding; a node without alpha, or of which it would be 1e-180
  * or less, has none. counts(edge, lane), by source, are added to where given. v: LANES_STEPS rows. */
-#define FINISH(m, sum)                  \
-    STORE(beta + 8 * (m),               \
-          PICK(LOAD(alpha + 8 * (m)), zero, PICK(sum, least, sum, zero), zero))
+#define FINISH(p, sum)                  \
+    STORE(beta + g->node[p],            \
+          PICK(LOAD(alpha + g->node[p]), zero, PICK(sum, least, sum, zero), zero))
 TARGET static void NAME(lanes_back_run)(const Side *g, const double *weights, int64_t n,
                                         int64_t n_states, int active, const double *alpha,
                                         const double *emit, double **gamma, double *beta,
@@ -436,7 +434,6 @@ TARGET static void NAME(lanes_back_run)(const Side *g, const double *weights, in
 #undef EACH_NODE
 #undef EACH_RUN
 #undef OTHER
-#undef AT_STATE
 
 #undef TARGET
 #undef NAME

@@ -125,16 +125,16 @@ cdef void repeat(const Side *side, const double *weights, const double *emit, do
         run = side.runs + r
         k = run.edge
         for p in range(run.begin, run.end):
-            m = side.node[p]
+            m = side.node[p] + lane
             total = 0.0
             for _edge in range(run.degree):
-                total += (row[(side.other[k] - side.n_nodes) * LANES + lane]
+                total += (row[side.other[k] - side.n_nodes * LANES + lane]
                           * weights[k * LANES + lane])
                 k += 1
             if total > 0.0:
                 low[0] = min(low[0], total)
             high[0] = max(high[0], total)
-            row[m * LANES + lane] = total * emit[side.states[m] * LANES + lane]
+            row[m] = total * emit[side.state[p] + lane]
 
 
 cdef bint first_row(const Graph *g, const Model *p, const double *emit, double *out) noexcept nogil:

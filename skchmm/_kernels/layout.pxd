@@ -32,6 +32,7 @@ cdef extern from "blocks.h" nogil:
         int64_t n_runs
         const Run *runs
         const int32_t *node
+        const int32_t *state
         const int32_t *other
         const int32_t *states
 
