@@ -21,6 +21,7 @@ TABLE_BYTES = 1 << 19
 # matrix, are what a step costs.
 LANES_BYTES = 1 << 22
 LANES_EDGES = 1000
+LANES_WEIGHT = 1e-100  # a smaller one, twice, is no double
 LANES_FILL = 2  # of the 8 lanes, so many must be of use on average
 
 
@@ -130,7 +131,6 @@ class _Job:
         self.offsets, self.seq_weights = offsets, seq_weights
         self.n_jobs = n_jobs
         self.redo = np.zeros(len(offsets) - 1, dtype=np.uint8)
-        self.in_lanes = False
 
     @cached_property
     def scaled(self):
@@ -140,35 +140,34 @@ class _Job:
         return self._lanes(LANES_FILL, chosen, log_z, posteriors, edges)
 
     def lanes_again(self, chosen, log_z, posteriors, edges):
-        """Lanes hold more than blocks do, even if some stay empty."""
-        return chosen if self.in_lanes else self._lanes(0, chosen, log_z, posteriors, edges)
+        """Lanes hold everything, even if most stay empty."""
+        return self._lanes(0, chosen, log_z, posteriors, edges)
 
     def _lanes(self, fill, chosen, log_z, posteriors, edges):
         graph, chain = self.graph, self.chain
         row_bytes = WIDTH * (graph.n_nodes + graph.n_states)
         groups = _groups(graph, self.offsets, chosen, row_bytes, fill)
-        if groups is None:
+        if groups is None or chain._smallest < LANES_WEIGHT:
             return chosen
-        self.in_lanes = True
-        table, row_max, row_lossy = self.frames.table, None, None
-        if self.index is not None:
-            table, row_max, row_lossy = self.scaled
+        table, row_max = self.frames.table, None
+        if self.index is not None and not self.scaled[2].any():
+            table, row_max, _ = self.scaled
 
         def run(begin, end):
             found = None if edges is None else np.zeros(len(edges))
             lanes_sums(
                 graph.layout, chain.weights, chain._smallest, chain.start, table, row_max,
-                row_lossy, self.index, self.offsets, self.seq_weights, groups.order, begin, end,
-                log_z, self.redo, posteriors, found,
+                self.index, self.offsets, self.seq_weights, groups.order, begin, end, log_z,
+                posteriors, found,
             )  # fmt: skip
             return found
 
         _add(edges, spread(run, groups.offsets, self.n_jobs))
-        return np.flatnonzero(self.redo)
+        return chosen[:0]
 
     def two_ended(self, chosen, log_z, posteriors, edges):
         graph, chain = self.graph, self.chain
-        if self.in_lanes or not handles(graph.layout):
+        if not handles(graph.layout):
             return chosen
 
         def run(begin, end):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import skchmm
 from skchmm import ConstrainedHMM, inference
 from skchmm._kernels import layout
-from skchmm.constraints import AtMostVisits, ExactVisits, Precedence, StartsIn
+from skchmm.constraints import AtMostVisits, EndsIn, ExactVisits, Precedence, StartsIn
 from skchmm.emissions import Frames
 from skchmm.graph import AugmentedGraph
 from skchmm.inference import Chain
@@ -38,13 +38,13 @@ def one_at_a_time(chain, frames, offsets):
         return chain.decode(frames, offsets)
 
 
-def in_lanes(chain, frames, offsets, weights=None, n_jobs=None, may_lose=False):
-    """Everything that lanes answer; `may_lose`: what they cannot hold is answered elsewhere."""
+def in_lanes(chain, frames, offsets, weights=None, n_jobs=None):
+    """Everything that lanes answer."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(inference, "LANES_FILL", 0)
         patch.setattr(inference, "LANES_BYTES", 1 << 26)
-        if not may_lose:
-            patch.setattr(inference._Job, "blocks", None)
+        if chain.graph.n_edges > 0:
+            patch.setattr(inference._Job, "blocks", None)  # they leave nothing
         args = {"n_jobs": n_jobs}
         path, log_prob = chain.decode(frames, offsets, **args)
         smoothed = chain.smooth(frames, offsets, seq_weights=weights, counts=True, **args)
@@ -72,12 +72,13 @@ def test_random_problems(data):
     states = STATES[:S]
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
     lengths = data.draw(st.lists(st.integers(1, 40), min_size=1, max_size=20))
-    scale = data.draw(st.sampled_from([0.1, 1.0, 10.0, 40.0]))
+    scale = data.draw(st.sampled_from([0.1, 1.0, 10.0, 40.0, 200.0, 5000.0]))
+    start = data.draw(st.sampled_from([1.0, 0.01]))  # 0.01: some are 1e-100
     zeros = data.draw(st.sampled_from([0.0, 0.05, 0.3]))
     constraints = data.draw(st.lists(compositions(states, depth=1), max_size=2))
     try:
         model = ConstrainedHMM.from_parameters(
-            np.full(S, 1 / S), rng.dirichlet(np.ones(S), size=S), states=states,
+            rng.dirichlet(np.full(S, start)), rng.dirichlet(np.ones(S), size=S), states=states,
             constraints=constraints,
         )  # fmt: skip
     except ValueError as error:
@@ -92,15 +93,14 @@ def test_random_problems(data):
     chain, weights = model._chain(), rng.random(len(lengths))
     truth = in_log_space(chain, frames, offsets, weights)
     best, best_prob = one_at_a_time(chain, frames, offsets)
-    # What is possible at all: NaN marks sequences without a path.
-    path, log_prob, found = in_lanes(chain, frames, offsets, weights, may_lose=True)
+    path, log_prob, found = in_lanes(chain, frames, offsets, weights)
     check_smoothed(found, truth)
     np.testing.assert_array_equal(log_prob, best_prob)
     feasible = np.repeat(np.isfinite(best_prob), lengths)
     np.testing.assert_array_equal(path[feasible], best[feasible])
 
 
-@pytest.mark.parametrize("scale", [3.0, 10.0, 18.0])
+@pytest.mark.parametrize("scale", [3.0, 18.0, 100.0, 3000.0])
 @pytest.mark.parametrize("ordered", [False, True])
 def test_nodes_that_drift_apart(ordered, scale, instruction_sets):
     """Rules that only lead forward: rows span hundreds of orders of magnitude that all count."""
@@ -127,22 +127,33 @@ def test_nodes_that_drift_apart(ordered, scale, instruction_sets):
             check_smoothed(in_lanes(chain, frames, offsets, n_jobs=n_jobs)[2], truth)
 
 
-def test_a_lane_that_is_given_up_does_not_touch_the_others():
+def test_an_extreme_lane_does_not_touch_the_others():
     rng = np.random.default_rng(0)
     lengths = [50] * 9
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     table = rng.normal(size=(offsets[-1], 3))
-    table[offsets[2] + 10, 1] = -4000.0  # more than a double holds beside the others
+    free = ConstrainedHMM.from_parameters(np.full(3, 1 / 3), np.full((3, 3), 1 / 3))
+    chain = free._chain()
+    calm = in_lanes(chain, Frames(table), offsets)[2]
+    table[offsets[2] + 10, 1] = -4000.0
     table[offsets[4] + 3] = -np.inf  # impossible
-    model = ConstrainedHMM.from_parameters(np.full(3, 1 / 3), np.full((3, 3), 1 / 3))
-    chain, frames = model._chain(), Frames(table)
-    truth = in_log_space(chain, frames, offsets)
-    assert np.isneginf(truth.log_z).tolist() == [s == 4 for s in range(9)]
-    job = inference._Job(chain, frames, offsets, None, None)
-    everything = np.arange(9)
-    left = job.lanes(everything, np.empty(9), np.empty((450, 3)), None)
-    assert left.tolist() == [2]
-    check_smoothed(in_lanes(chain, frames, offsets, may_lose=True)[2], truth)
+    found = in_lanes(chain, Frames(table), offsets)[2]
+    assert np.isneginf(found.log_z).tolist() == [s == 4 for s in range(9)]
+    check_smoothed(found, in_log_space(chain, Frames(table), offsets))
+    others = np.repeat([s not in (2, 4) for s in range(9)], 50)
+    np.testing.assert_allclose(found.posteriors[others], calm.posteriors[others], rtol=1e-13)
+
+
+def test_a_forced_path_through_the_worst_of_all():
+    """The end is reached only through a state that a step makes e^-3000 times less likely."""
+    transmat = np.array([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5], [0.0, 0.0, 1.0]])
+    model = ConstrainedHMM.from_parameters([1.0, 0.0, 0.0], transmat, constraints=EndsIn(2))
+    chain, offsets = model._chain(), np.array([0, 3, 6])
+    table = np.zeros((6, 3))
+    table[1, 1] = -3000.0
+    found = in_lanes(chain, Frames(table), offsets)[2]
+    np.testing.assert_allclose(found.log_z, np.log(0.25) - np.array([3000.0, 0.0]))
+    np.testing.assert_allclose(found.posteriors[:3], np.eye(3), atol=1e-15)
 
 
 def test_what_the_rules_forbid_has_probability_zero():

@@ -48,13 +48,12 @@ typedef struct {
 } Side;
 
 /* Sums of 8 sequences are kept within these bounds. */
-#define LANES_LOW 1e-40
+#define LANES_LOW 1e-30
 #define LANES_HIGH 1e20
 /* Exponents of two that differ by less are together; larger ones than POWER are not taken to. */
 #define LANES_TOGETHER 66
 #define LANES_POWER 1000.0
-/* Bounds of weights: the sums that they enter are within the bounds above. */
-#define LANES_LEAST 1e-155
+/* A weight that is larger makes a sum that is out of bounds. */
 #define LANES_MOST 1e300
 /* Steps of which expected counts are added up before they go to memory. */
 #define LANES_STEPS 8
@@ -543,7 +542,8 @@ typedef struct {
     void (*normal_rows)(int64_t, int64_t, int64_t, const double *, const double *, const double *,
                         const double *, double *);
     void (*lanes_fill)(int64_t, int64_t, const double *, const int64_t *, double *);
-    int (*lanes_exp)(int64_t, int64_t, double, const int8_t *, double *, double *);
+    int (*lanes_exp)(int64_t, int64_t, double, const int8_t *, double *, double *, double *,
+                     uint8_t *);
     double *(*lanes_choose_run)(const Side *, const double *, int64_t, int64_t, const double *,
                                 double *, double *, uint8_t *);
     void (*lanes_max_run)(const Side *, const double *, int64_t, int64_t, const double *, double *);
@@ -554,7 +554,11 @@ typedef struct {
     void (*lanes_first)(const Side *, int64_t, int, const double *, const double *, double **,
                         const double *, double *, double *);
     void (*lanes_weigh)(int64_t, const int32_t *, const int32_t *, const double *, const double *,
+                        const double *, double, int, const double *, double *);
+    void (*lanes_reach)(int64_t, int64_t, const int32_t *, const int32_t *, const double *,
                         const double *, double *);
+    void (*lanes_move)(int64_t, const int32_t *, const double *, const double *, double *,
+                       double *);
     int (*lanes_balance)(int64_t, int64_t, const int32_t *, const int32_t *, const double *,
                          const double *, double *, double *, double *);
     void (*lanes_undo)(int64_t, const double *, double *, double *, double *);
@@ -571,7 +575,8 @@ typedef struct {
                     put_gamma_##isa, multiply_##isa, spread, normal_rows_##isa, \
                     lanes_fill_##isa, lanes_exp_##isa, lanes_choose_run_##isa, \
                     lanes_max_run_##isa, lanes_sum_run_##isa, lanes_back_run_##isa, \
-                    lanes_first_##isa, lanes_weigh_##isa, lanes_balance_##isa, lanes_undo_##isa, \
+                    lanes_first_##isa, lanes_weigh_##isa, lanes_reach_##isa, lanes_move_##isa, \
+                    lanes_balance_##isa, lanes_undo_##isa, \
                     moment_rows_##isa, full_normal_rows_##isa, product_rows_##isa}
 
 /* The steps for an instruction set, or the best that there is where it is not to be had. */

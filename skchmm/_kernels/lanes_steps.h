@@ -37,13 +37,15 @@ TARGET static void NAME(lanes_fill)(int64_t n, int64_t n_states, const double *t
 }
 
 /* Logarithms to probabilities relative to the largest of a step, in place. The largest are added
- * to `total` for the first active(t) lanes; returns the lanes with a ratio that is lost. */
+ * to `total` for the first active(t) lanes. A step in which one of these has a ratio below log_lossy
+ * is marked, and its numbers are exp 2^-scales. Returns whether there is one. */
 TARGET static int NAME(lanes_exp)(int64_t n, int64_t n_states, double log_lossy,
-                                  const int8_t *active, double *table, double *total)
+                                  const int8_t *active, double *table, double *total,
+                                  double *scales, uint8_t *lossy)
 {
-    W8 zero = SPREAD(0.0), none = SPREAD(-INFINITY), limit = SPREAD(log_lossy);
-    int lost = 0;
-    for (int64_t t = 0; t < n; t++, table += 8 * n_states) {
+    const W8 zero = SPREAD(0.0), none = SPREAD(-INFINITY), limit = SPREAD(log_lossy);
+    int any = 0;
+    for (int64_t t = 0; t < n; t++, table += 8 * n_states, scales += 8 * n_states) {
         double tops[8];
         W8 top = LOAD(table);
         for (int64_t i = 1; i < n_states; i++)
@@ -56,11 +58,22 @@ TARGET static int NAME(lanes_exp)(int64_t n, int64_t n_states, double log_lossy,
         for (int64_t i = 0; i < n_states; i++) {
             W8 x = SUB(LOAD(table + 8 * i), top);
             small |= ABOVE(limit, x) & ABOVE(x, none);
+            STORE(table + 8 * i, x);
+        }
+        lossy[t] = (small & ((1 << active[t]) - 1)) != 0;
+        any |= lossy[t];
+        for (int64_t i = 0; i < n_states; i++) {
+            W8 x = LOAD(table + 8 * i);
+            if (lossy[t]) {
+                W8 k = ROUND(MUL(x, SPREAD(1.4426950408889634)));
+                k = PICK(limit, x, PICK(x, none, k, zero), zero);
+                x = FMA(k, SPREAD(-1.4286068203094172e-06), FMA(k, SPREAD(-0.693145751953125), x));
+                STORE(scales + 8 * i, k);
+            }
             STORE(table + 8 * i, NAME(exp_of)(x));
         }
-        lost |= small & ((1 << active[t]) - 1);
     }
-    return lost;
+    return any;
 }
 
 /* The nodes of a run have equally many edges. Where that number is known to the compiler there is
@@ -238,17 +251,18 @@ TARGET static int64_t NAME(lanes_sum_run)(const Side *g, const double *weights, 
 #undef FINISH
 
 /* Weights (edges, 8) = base 2^(exponent of the source - that of the target), and 0 in lanes that are
- * not live. What would be too small for a product with a row is an upper bound. */
+ * not live. Smaller ones than `least` are raised to it, or else dropped. */
 TARGET static void NAME(lanes_weigh)(int64_t n, const int32_t *source, const int32_t *target,
-                                     const double *base, const double *exponents,
+                                     const double *base, const double *before,
+                                     const double *after, double least, int raise,
                                      const double *live, double *out)
 {
-    const W8 most = SPREAD(LANES_POWER), least = SPREAD(-LANES_POWER), lanes = LOAD(live);
+    const W8 high = SPREAD(LANES_POWER), low = SPREAD(-LANES_POWER), lanes = LOAD(live);
     for (int64_t k = 0; k < n; k++) {
-        W8 d = SUB(LOAD(exponents + source[k]), LOAD(exponents + target[k]));
-        W8 w = MUL(SPREAD(base[k]), POWER(MIN(MAX(d, least), most)));
-        double floor = base[k] < LANES_LEAST ? base[k] : LANES_LEAST;
-        w = MIN(MAX(w, SPREAD(floor)), SPREAD(LANES_MOST));
+        W8 d = SUB(LOAD(before + source[k]), LOAD(after + target[k]));
+        W8 w = MUL(SPREAD(base[k]), POWER(MIN(MAX(d, low), high)));
+        W8 floor = SPREAD(base[k] < least ? base[k] : least);
+        w = raise ? MIN(MAX(w, floor), SPREAD(LANES_MOST)) : PICK(w, floor, w, SPREAD(0.0));
         STORE(out + 8 * k, MUL(w, lanes));
     }
 }
@@ -295,6 +309,39 @@ TARGET static int NAME(lanes_balance)(int64_t n_nodes, int64_t n_edges, const in
         STORE(row + 8 * m, MUL(LOAD(row + 8 * m), factor));
     }
     return uneven;
+}
+
+/* Exponents for the sums of the next step: for each target, that of its largest source. */
+TARGET static void NAME(lanes_reach)(int64_t n_nodes, int64_t n_edges, const int32_t *source,
+                                     const int32_t *target, const double *row,
+                                     const double *exponents, double *out)
+{
+    const W8 zero = SPREAD(0.0), unknown = SPREAD(-1e30), known = SPREAD(-1e29);
+    W8 top = unknown;
+    for (int64_t m = 0; m < 8 * n_nodes; m += 8)
+        STORE(out + m, unknown);
+    for (int64_t k = 0; k < n_edges; k++) {
+        W8 x = LOAD(row + source[k]), size = ADD(LOAD(exponents + source[k]), EXPONENT(x));
+        W8 from = PICK(x, zero, size, unknown);
+        STORE(out + target[k], MAX(LOAD(out + target[k]), from));
+        top = MAX(top, from);
+    }
+    top = PICK(top, known, top, zero);
+    for (int64_t m = 0; m < 8 * n_nodes; m += 8)
+        STORE(out + m, PICK(LOAD(out + m), known, LOAD(out + m), top));
+}
+
+/* exponents = reached + scales of the emissions, if there are; shift is what was added. */
+TARGET static void NAME(lanes_move)(int64_t n_nodes, const int32_t *states, const double *reached,
+                                    const double *scales, double *exponents, double *shift)
+{
+    for (int64_t m = 0; m < n_nodes; m++) {
+        W8 size = LOAD(reached + 8 * m);
+        if (scales)
+            size = ADD(size, LOAD(scales + 8 * states[m]));
+        STORE(shift + 8 * m, SUB(size, LOAD(exponents + 8 * m)));
+        STORE(exponents + 8 * m, size);
+    }
 }
 
 /* Take such a change back. */

@@ -1,37 +1,38 @@
 """Forward-backward with expected edge counts, 8 sequences at a time, one a lane.
 
-The recursions of forward_backward.pyx. Where rules make a graph run in one direction, the nodes of
-a row drift apart without bound, and what is negligible now may be all that is accepted in the end.
-So every node has an exponent of its own in every lane,
+The recursions of forward_backward.pyx. Where rules make a graph run in one direction, or emissions
+are extreme, the nodes of a row drift apart without bound, and what is negligible now may be all
+that is accepted in the end. So every node has an exponent of its own in every lane,
 
     alpha(m) = row(m) 2^exponent(m),
 
 and the edges of the lane carry weight 2^(exponent(n) - exponent(m)). Exponents change only when
-a sum leaves [1e-40, 1e20] (an *event*); they are one number a lane while the nodes keep together.
-Then no row loses anything, and the way back needs no care at all: with beta(m) 2^exponent(m) as
-its row, the product of the two rows is 1 at every step, so what it may lose is below 1e-180 of
-that.
-
-A lane with lossy emissions (see forward_backward.pyx), or that leaves what a double holds between
-two steps, is reported and has to be redone.
+a sum leaves [1e-30, 1e20]; they are one number a lane while the nodes keep together. Where that
+is not enough, a step is done with *care*: the exponents of its sums are those of their largest
+terms. Then no row loses anything, and the way back needs no care at all: with beta(m)
+2^exponent(m) as its row, the product of the two rows is 1 at every step, so what it may lose is
+below 1e-180 of that.
 """
-from libc.math cimport INFINITY, ldexp, log
+from libc.math cimport INFINITY, frexp, ldexp, log
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
 from .lanes cimport (
     LANES, Edges, Group, active_at, free_edges, make_edges, read_group, rows_of, side_of,
 )
 from .layout cimport (
-    Graph, Layout, Run, Side, Steps, epoch_of, free_rows, new_rows, new_table, steps,
+    Graph, Layout, Side, Steps, epoch_of, free_rows, new_rows, new_table, steps,
 )
 
 cdef enum:
     CHUNK = 32                   # steps at a time where only the likelihood is wanted
     COUNTED = 8                  # LANES_STEPS
 
-cdef double LOW = 1e-115, HIGH = 1e140  # a sum beyond these may have lost something
+# A sum beyond these needs care. In uneven lanes weights are raised to the least, so that what
+# should be positive is; that is negligible in larger sums, and does not vanish times a row.
+cdef double LOW = 1e-115, LOW_UNEVEN = 1e-40, HIGH = 1e140
+cdef double LEAST_WEIGHT = 1e-165
 cdef double NEAR_LOW = 1e-20, NEAR_HIGH = 1e10
 cdef double CLOSE = 1e20
 cdef double LOG_LOSSY = -230.0, LOG_ROOM = -253.0  # as in forward_backward.pyx
@@ -43,13 +44,15 @@ cdef struct Model:
     const double *table          # (rows, n_states)
     const int32_t *rows
     const double *row_max        # NULL: the table holds logarithms, still to be scaled
-    const uint8_t *row_lossy
     double log_lossy
 
 
 cdef struct Event:
     int64_t t
+    bint care                    # a step done with care; else new exponents for its row
     int uneven                   # lanes that were before it
+    double *shift                # (n_nodes, 8): what the exponents grew by
+    double *reached              # (n_nodes, 8): after care, the exponents of the sums
 
 
 cdef struct Work:
@@ -67,16 +70,42 @@ cdef struct Work:
     int uneven                   # lanes whose nodes have different exponents
     int64_t *at
     int8_t *active
+    double *scales               # (steps, n_states, 8): exponents of emissions, in lossy steps
+    uint8_t *lossy               # which these are
+    bint any_lossy
     Event *events
-    double *shifts               # (events, n_nodes, 8)
+    double *shifts               # memory for them
     int64_t n_events
+    bint stale                   # the weights are not those of the exponents
     int64_t chunk                # steps that alpha and emit hold
     bint keep                    # whether they are gone back to
 
 
-cdef void weigh(const Steps *do, const Work *w, const Edges *edges) noexcept nogil:
-    do.lanes_weigh(edges.n, edges.source, edges.target, edges.base, w.exponents, w.live,
-                   edges.weights)
+cdef void weigh(const Steps *do, Work *w, const Edges *edges) noexcept nogil:
+    do.lanes_weigh(edges.n, edges.source, edges.target, edges.base, w.exponents, w.exponents,
+                   LEAST_WEIGHT, True, w.live, edges.weights)
+    w.stale = False
+
+
+cdef void weigh_with_care(const Graph *g, const Steps *do, const Work *w, const Edges *edges,
+                          int64_t e, const double *reached) noexcept nogil:
+    """Weights of the edges of an epoch, for one step."""
+    cdef int64_t first = g.indptr[e * (g.n_nodes + 1)]
+    cdef int64_t n = g.indptr[e * (g.n_nodes + 1) + g.n_nodes] - first
+    do.lanes_weigh(n, edges.source + first, edges.target + first, edges.base + first,
+                   w.exponents, reached, LEAST_WEIGHT, False, w.live,
+                   edges.weights + first * LANES)
+
+
+cdef Event *new_event(const Graph *g, Work *w, int64_t t, bint care) noexcept nogil:
+    """The next event; it counts if it is to be gone back to."""
+    cdef Event *event = w.events + w.n_events
+    event.t, event.care, event.uneven = t, care, w.uneven
+    event.shift = w.shifts + 2 * w.n_events * g.n_nodes * LANES
+    event.reached = event.shift + g.n_nodes * LANES
+    if w.keep:
+        w.n_events += 1
+    return event
 
 
 cdef void silence(Work *w, int64_t lane) noexcept nogil:
@@ -93,62 +122,57 @@ cdef void balance(const Graph *g, const Steps *do, Work *w, int lanes, int close
 
     `close`: lanes whose sums are, whatever the emissions made of them; the next will be again.
     """
-    cdef Event *event = w.events + w.n_events
+    cdef Event *event = new_event(g, w, t, False)
     cdef double chosen[8]
     cdef double kept[8]
     cdef int64_t l
     for l in range(LANES):
         chosen[l] = lanes >> l & 1
         kept[l] = (close & ~w.uneven) >> l & 1
-    event.t, event.uneven = t, w.uneven
     w.uneven = (w.uneven & ~lanes) | do.lanes_balance(
         g.n_nodes, w.ahead.n, w.ahead.source, w.ahead.target, chosen, kept, row, w.exponents,
-        w.shifts + w.n_events * g.n_nodes * LANES)
+        event.shift)
     if event.uneven | w.uneven:
-        weigh(do, w, &w.ahead)
-    if w.keep:
-        w.n_events += 1
+        w.stale = True
 
 
-cdef void repeat(const Side *side, const double *weights, const double *emit, double *row,
-                 int64_t lane, double *low, double *high) noexcept nogil:
-    """A step of one lane once more, from the row before, whose exponents have changed.
-
-    An emission that was impossible can take a node's number away, and with it what its exponent
-    was made for; only the sums of the next step show that.
-    """
-    cdef int64_t r, p, m, k, _edge
-    cdef double total
-    cdef const Run *run
-    low[0], high[0] = INFINITY, 0.0
-    for r in range(side.n_runs):
-        run = side.runs + r
-        k = run.edge
-        for p in range(run.begin, run.end):
-            m = side.node[p] + lane
-            total = 0.0
-            for _edge in range(run.degree):
-                total += (row[side.other[k] - side.n_nodes * LANES + lane]
-                          * weights[k * LANES + lane])
-                k += 1
-            if total > 0.0:
-                low[0] = min(low[0], total)
-            high[0] = max(high[0], total)
-            row[m] = total * emit[side.state[p] + lane]
+cdef void step_with_care(const Graph *g, const Steps *do, Work *w, const Side *side, int64_t e,
+                         int64_t t, int64_t begin, double *before, double *low,
+                         double *high) noexcept nogil:
+    cdef int64_t S = g.n_states * LANES
+    cdef Event *event = new_event(g, w, t, True)
+    cdef int64_t first = g.indptr[e * (g.n_nodes + 1)]
+    cdef int64_t n = g.indptr[e * (g.n_nodes + 1) + g.n_nodes] - first
+    do.lanes_reach(g.n_nodes, n, w.ahead.source + first, w.ahead.target + first, before,
+                   w.exponents, event.reached)
+    weigh_with_care(g, do, w, &w.ahead, e, event.reached)
+    do.lanes_sum_run(side, w.ahead.weights, 1, g.n_states, w.emit + (t - begin) * S, before,
+                     (1 << LANES) - 1, low, high)
+    do.lanes_move(g.n_nodes, g.node_states, event.reached,
+                  w.scales + (t - begin) * S if w.lossy[t - begin] else NULL, w.exponents,
+                  event.shift)
+    w.uneven = (1 << LANES) - 1
+    w.stale = True
 
 
-cdef bint first_row(const Graph *g, const Model *p, const double *emit, double *out) noexcept nogil:
-    """Whether the probabilities of the start are safe."""
+cdef void first_row(const Graph *g, const Model *p, Work *w, double *out) noexcept nogil:
     cdef int64_t i, l, m
-    cdef bint safe = True
+    cdef int power
+    cdef double start
     memset(out, 0, g.n_nodes * LANES * sizeof(double))
+    memset(w.exponents, 0, g.n_nodes * LANES * sizeof(double))
+    w.uneven = 0
     for i in range(g.n_states):
         m = g.start_nodes[i]
-        if m >= 0 and p.start[i] > 0.0:
-            safe = safe and p.start[i] > LOW
-            for l in range(LANES):
-                out[m * LANES + l] = p.start[i] * emit[i * LANES + l]
-    return safe
+        if m < 0 or p.start[i] == 0.0:
+            continue
+        power = 0
+        start = p.start[i] if p.start[i] > NEAR_LOW else frexp(p.start[i], &power)
+        for l in range(LANES):
+            out[m * LANES + l] = start * w.emit[i * LANES + l]
+            w.exponents[m * LANES + l] = power + (w.scales[i * LANES + l] if w.lossy[0] else 0.0)
+        if power != 0 or w.lossy[0]:
+            w.uneven = (1 << LANES) - 1
 
 
 cdef double finish(const Graph *g, const double *row, const double *exponents, int64_t lane,
@@ -171,141 +195,143 @@ cdef double finish(const Graph *g, const double *row, const double *exponents, i
     return top * LOG2 + log(total)
 
 
-cdef int load(const Graph *g, const Steps *do, const Model *p, const Group *group, int64_t first,
-              int64_t n, Work *w, double *total) noexcept nogil:
-    """Emissions of steps first..first+n-1; lanes that are lossy."""
-    cdef int64_t t, l, r
-    cdef int lossy = 0
+cdef void load(const Graph *g, const Steps *do, const Model *p, const Group *group, int64_t first,
+               int64_t n, Work *w, double *total) noexcept nogil:
+    """Emissions of steps first..first+n-1; what they were divided by is added to the totals."""
+    cdef int64_t t, l
     rows_of(group, p.rows, first, n, w.at)
     do.lanes_fill(n, g.n_states, p.table, w.at, w.emit)
     for t in range(n):
         w.active[t] = <int8_t> active_at(group, first + t)
     if p.row_max == NULL:
-        return do.lanes_exp(n, g.n_states, p.log_lossy, w.active, w.emit, total)
+        w.any_lossy = do.lanes_exp(n, g.n_states, p.log_lossy, w.active, w.emit, total, w.scales,
+                                   w.lossy)
+        return
     for t in range(n):
         for l in range(w.active[t]):
-            r = w.at[t * LANES + l]
-            total[l] += p.row_max[r]
-            lossy |= p.row_lossy[r] << l
-    return lossy
+            total[l] += p.row_max[w.at[t * LANES + l]]
 
 
-cdef int forward(const Graph *g, const Steps *do, const Model *p, const Group *group, Work *w,
-                 double *log_z) noexcept nogil:
-    """Likelihoods of a group; the lanes that have to be redone."""
+cdef int64_t next_stop(const Graph *g, const Group *group, const Work *w, int64_t t, int64_t e,
+                       int64_t begin, int64_t end) noexcept nogil:
+    """Until where steps from t on are alike: no sequence ends, no epoch begins, none is lossy."""
+    cdef int64_t stop = min(end, group.length[active_at(group, t) - 1])
+    if e + 1 < g.n_epochs:
+        stop = min(stop, g.epochs[e + 1])
+    if w.any_lossy:
+        for t in range(t, stop):
+            if w.lossy[t - begin]:
+                return t
+    return stop
+
+
+cdef void forward(const Graph *g, const Steps *do, const Model *p, const Group *group, Work *w,
+                  double *log_z) noexcept nogil:
+    """Likelihoods of a group."""
     cdef int64_t T = group.length[0], S = g.n_states, N = g.n_nodes * LANES
-    cdef int64_t t = 0, n, begin = 0, end, e = 0, l, k
-    cdef int lost = 0, watched, beyond, near, close, everything = (1 << group.n) - 1
+    cdef int64_t t = 1, n, begin = 0, stop, e = 0, l
+    cdef int watched, beyond, near, close
+    cdef double least
     cdef double total[8]
     cdef double low[8]
     cdef double high[8]
     cdef double *here = w.alpha
     cdef Side side
     w.n_events = 0
-    w.uneven = 0
-    memset(w.exponents, 0, N * sizeof(double))
+    w.stale = True
     for l in range(LANES):
         total[l], w.live[l] = 0.0, 1.0
-    weigh(do, w, &w.ahead)
     while begin < T:
         n = min(T - begin, w.chunk)
-        lost |= load(g, do, p, group, begin, n, w, total)
-        if begin > 0:
-            memcpy(w.alpha, here, N * sizeof(double))
-        elif first_row(g, p, w.emit, w.alpha + N):
-            t = 1
+        load(g, do, p, group, begin, n, w, total)
+        if begin == 0:
+            first_row(g, p, w, w.alpha + N)
         else:
-            lost = everything
-        if lost == everything:
-            return lost
-        for l in range(group.n):
-            if lost >> l & 1:
-                silence(w, l)
+            memcpy(w.alpha, here, N * sizeof(double))
         while True:
             here = w.alpha + (t - begin) * N
             for l in range(group.n):
                 if group.length[l] == t:
                     log_z[group.sequence[l]] = total[l] + finish(g, here, w.exponents, l, w.ends)
                     silence(w, l)
-            end = min(begin + n, group.length[active_at(group, t) - 1] if t < T else T)
-            if t >= end:
+            if t == begin + n:
                 break
             e = epoch_of(g, t, e)
-            if e + 1 < g.n_epochs:
-                end = min(end, g.epochs[e + 1])
             side = side_of(g, &w.ahead, True, e)
-            watched = ((1 << active_at(group, t)) - 1) & ~lost
+            watched = (1 << active_at(group, t)) - 1
             beyond = near = close = 0
             for l in range(LANES):
                 low[l], high[l] = INFINITY, 0.0
-            k = do.lanes_sum_run(&side, w.ahead.weights, end - t, S,
-                                 w.emit + (t - begin) * S * LANES, here, watched, low, high)
-            here += k * N
-            t += k
-            for l in range(group.n):
-                if watched >> l & 1 and not (low[l] > LOW and high[l] < HIGH):
-                    beyond |= 1 << l
-            if beyond:
-                balance(g, do, w, beyond, 0, t - 2, here - N)
+            stop = next_stop(g, group, w, t, e, begin, begin + n)
+            if stop == t:
+                step_with_care(g, do, w, &side, e, t, begin, here, low, high)
+                t += 1
+            else:
+                if w.stale:
+                    weigh(do, w, &w.ahead)
+                t += do.lanes_sum_run(&side, w.ahead.weights, stop - t, S,
+                                      w.emit + (t - begin) * S * LANES, here, watched, low, high)
                 for l in range(group.n):
-                    if beyond >> l & 1:
-                        repeat(&side, w.ahead.weights, w.emit + (t - 1 - begin) * S * LANES, here,
-                               l, &low[l], &high[l])
-                        if not (low[l] > LOW and high[l] < HIGH):
-                            lost |= 1 << l
-                            silence(w, l)
+                    least = LOW_UNEVEN if w.uneven >> l & 1 else LOW
+                    beyond |= (not (low[l] > least and high[l] < HIGH)) << l
+                if beyond & watched:
+                    step_with_care(g, do, w, &side, e, t - 1, begin, w.alpha + (t - 1 - begin) * N,
+                                   low, high)
             # Lanes that are not out of bounds yet, but near, are spared an event of their own.
             for l in range(group.n):
                 near |= (low[l] < NEAR_LOW or high[l] > NEAR_HIGH) << l
                 close |= (high[l] < CLOSE * low[l]) << l
-            near &= watched & ~lost
-            if near:
-                balance(g, do, w, near, close, t - 1, here)
+            if near & watched:
+                balance(g, do, w, near & watched, close, t - 1, w.alpha + (t - begin) * N)
         begin += n
-    return lost
 
 
-cdef void undo(const Graph *g, const Steps *do, Work *w, double *alpha) noexcept nogil:
-    """Take back the last event: exponents, rows and weights are those from before it."""
-    w.n_events -= 1
-    do.lanes_undo(g.n_nodes, w.shifts + w.n_events * g.n_nodes * LANES, alpha, w.beta,
-                  w.exponents)
-    if w.uneven | w.events[w.n_events].uneven:
-        weigh(do, w, &w.back)
-    w.uneven = w.events[w.n_events].uneven
-
-
-cdef void backward(const Graph *g, const Steps *do, const Group *group, Work *w, int lost,
+cdef void backward(const Graph *g, const Steps *do, const Group *group, Work *w,
                    double *gamma) noexcept nogil:
     cdef int64_t S = g.n_states, N = g.n_nodes * LANES, t = group.length[0] - 1, l, m, e = 0, last
     cdef int active
+    cdef bint care
     cdef double *rows[8]
     cdef double *alpha
+    cdef Event *event
     cdef Side side
     memset(w.beta, 0, N * sizeof(double))
     memset(w.live, 0, sizeof(w.live))
     while True:
         alpha = w.alpha + (t + 1) * N
         active = active_at(group, t)
-        last = group.length[active] if active < group.n else 0
         for l in range(active):
             rows[l] = gamma + (group.origin[l] + t) * S
-            if group.length[l] == t + 1 and not lost >> l & 1:
+            if group.length[l] == t + 1:
                 w.live[l] = 1.0
+                w.stale = True
                 for m in range(l, N, 8):
                     w.beta[m] = w.ends[m]
-        if group.length[active - 1] == t + 1:
-            weigh(do, w, &w.back)
-        while w.n_events > 0 and w.events[w.n_events - 1].t == t:
-            undo(g, do, w, alpha)
         e = epoch_of(g, t, e)
         side = side_of(g, &w.back, False, e)
+        last = max(max(group.length[active] if active < group.n else 0, 1), g.epochs[e])
+        care = False
+        while w.n_events > 0 and w.events[w.n_events - 1].t == t:
+            w.n_events -= 1
+            event = w.events + w.n_events
+            if event.uneven | w.uneven:
+                w.stale = True
+            w.uneven = event.uneven
+            if not event.care:
+                do.lanes_undo(g.n_nodes, event.shift, alpha, w.beta, w.exponents)
+                continue
+            for m in range(N):
+                w.exponents[m] -= event.shift[m]
+            weigh_with_care(g, do, w, &w.back, e, event.reached)
+            care = True
+            last = t
         if t == 0:
             do.lanes_first(&side, S, active, alpha, w.emit, rows, w.beta, w.by_state, w.v)
             break
-        last = max(max(last, 1), g.epochs[e])
         if w.n_events > 0:
             last = max(last, w.events[w.n_events - 1].t + 1)
+        if w.stale and not care:
+            weigh(do, w, &w.back)
         do.lanes_back_run(&side, w.back.weights, t - last + 1, S, active, alpha,
                           w.emit + t * S * LANES, rows, w.beta, w.v, w.by_state, w.counts)
         t = last - 1
@@ -317,14 +343,12 @@ def lanes_sums(Layout layout,                   # IN
                const double[::1] start,         # IN
                const double[:, ::1] table,      # IN, logarithms, or with row_max: of scale_rows
                const double[::1] row_max,       # IN or None
-               const uint8_t[::1] row_lossy,    # IN or None
                const int32_t[::1] rows,         # IN or None: row t of the table is step t
                const int64_t[::1] offsets,      # IN
                const double[::1] seq_weights,   # IN or None, for the counts
                const int64_t[::1] order,        # IN, the sequences, longest first
                int64_t begin, int64_t end,      # IN, groups of 8 of them
                double[::1] log_z,               # OUT, -inf where infeasible
-               uint8_t[::1] redo,               # OUT, 1: not right, needs log space
                double[:, ::1] gamma=None,       # OUT or None: the forward pass is all
                double[::1] counts=None):        # INOUT or None, one an edge
     """Likelihoods, marginals of the states, and expected counts of the edges."""
@@ -334,14 +358,12 @@ def lanes_sums(Layout layout,                   # IN
     cdef Group group
     cdef Work w
     cdef int64_t first = LANES * begin, last = min(LANES * end, order.shape[0])
-    cdef int64_t longest, k, l, N, n_events
-    cdef int lost
+    cdef int64_t longest, k, N, n_events
     read_group(&order[first], last - first, &offsets[0], &group)
     longest = group.length[0]
     model.start, model.table = &start[0], &table[0, 0]
     model.rows = NULL if rows is None else &rows[0]
     model.row_max = NULL if row_max is None else &row_max[0]
-    model.row_lossy = NULL if row_lossy is None else &row_lossy[0]
     model.log_lossy = max(LOG_LOSSY, LOG_ROOM - log(smallest))
     memset(&w, 0, sizeof(Work))
     w.keep = gamma is not None
@@ -361,19 +383,21 @@ def lanes_sums(Layout layout,                   # IN
         w.exponents = new_rows(1, N)
         w.at = <int64_t *> malloc(w.chunk * LANES * sizeof(int64_t))
         w.active = <int8_t *> malloc(w.chunk)
-        n_events = 2 * longest if w.keep else 1  # at most, a step; memory that is rarely touched
+        w.lossy = <uint8_t *> calloc(w.chunk, 1)
+        # At most, and rarely touched: two events a step, and the emissions of lossy steps.
+        n_events = 2 * longest if w.keep else 1
         w.events = <Event *> malloc(n_events * sizeof(Event))
-        w.shifts = new_table(n_events, N)
-        if w.at == NULL or w.active == NULL or w.events == NULL:
+        w.shifts = new_table(2 * n_events, N)
+        w.scales = new_table(w.chunk, g.n_states * LANES)
+        if w.at == NULL or w.active == NULL or w.lossy == NULL or w.events == NULL:
             raise MemoryError
         with nogil:
             for k in range(first, last, 8):
                 read_group(&order[k], last - k, &offsets[0], &group)
-                lost = forward(g, do, &model, &group, &w, &log_z[0])
-                if w.keep and lost != (1 << group.n) - 1:
-                    backward(g, do, &group, &w, lost, &gamma[0, 0])
-                for l in range(group.n):
-                    redo[group.sequence[l]] = lost >> l & 1
+                forward(g, do, &model, &group, &w, &log_z[0])
+                if w.keep:
+                    w.stale = True
+                    backward(g, do, &group, &w, &gamma[0, 0])
                 if w.counts != NULL:
                     add_counts(&w, &group, NULL if seq_weights is None else &seq_weights[0],
                                &counts[0])
@@ -390,8 +414,10 @@ def lanes_sums(Layout layout,                   # IN
         free_rows(w.exponents)
         free(w.at)
         free(w.active)
+        free(w.lossy)
         free(w.events)
         free_rows(w.shifts)
+        free_rows(w.scales)
 
 
 cdef void add_counts(Work *w, const Group *group, const double *seq_weights,

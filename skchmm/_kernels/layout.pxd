@@ -67,8 +67,8 @@ cdef extern from "blocks.h" nogil:
                             const double *, const double *, double *) noexcept nogil
         void (*lanes_fill)(int64_t, int64_t, const double *, const int64_t *,
                            double *) noexcept nogil
-        int (*lanes_exp)(int64_t, int64_t, double, const int8_t *, double *,
-                         double *) noexcept nogil
+        int (*lanes_exp)(int64_t, int64_t, double, const int8_t *, double *, double *, double *,
+                         uint8_t *) noexcept nogil
         double *(*lanes_choose_run)(const Side *, const double *, int64_t, int64_t,
                                     const double *, double *, double *,
                                     uint8_t *) noexcept nogil
@@ -82,7 +82,12 @@ cdef extern from "blocks.h" nogil:
         void (*lanes_first)(const Side *, int64_t, int, const double *, const double *,
                             double **, const double *, double *, double *) noexcept nogil
         void (*lanes_weigh)(int64_t, const int32_t *, const int32_t *, const double *,
-                            const double *, const double *, double *) noexcept nogil
+                            const double *, const double *, double, int, const double *,
+                            double *) noexcept nogil
+        void (*lanes_reach)(int64_t, int64_t, const int32_t *, const int32_t *, const double *,
+                            const double *, double *) noexcept nogil
+        void (*lanes_move)(int64_t, const int32_t *, const double *, const double *, double *,
+                           double *) noexcept nogil
         int (*lanes_balance)(int64_t, int64_t, const int32_t *, const int32_t *, const double *,
                              const double *, double *, double *, double *) noexcept nogil
         void (*lanes_undo)(int64_t, const double *, double *, double *, double *) noexcept nogil
