@@ -59,7 +59,8 @@ class AugmentedGraph:
         self._lay_out(tables, live, block, states, accept)
         targets = [np.repeat(np.arange(self.n_nodes), np.diff(row)) for row in self.indptr]
         sources = [self.sources[row[0] : row[-1]] for row in self.indptr]
-        self.few_edges = self.n_nodes <= 256 and np.diff(self.indptr).max(initial=0) <= 12
+        # Beyond, it is cheaper to find the winner of a step again than to note it.
+        self.few_edges = self.n_nodes <= 256 and np.diff(self.indptr).max(initial=0) <= 40
         self.ahead = Blocks(self.n_nodes, list(zip(sources, targets)))
         self.back = Blocks(self.n_nodes, list(zip(targets, sources)))
         self._make_layout()

@@ -20,7 +20,7 @@ TABLE_BYTES = 1 << 19
 # Sequences are worked on 8 at a time while their rows fit the cache and edges, not whole rows of a
 # matrix, are what a step costs.
 LANES_BYTES = 1 << 22
-LANES_EDGES = 1000
+LANES_EDGES = 3000
 LANES_WEIGHT = 1e-100  # a smaller one, twice, is no double
 LANES_FILL = 2  # of the 8 lanes, so many must be of use on average
 
@@ -249,15 +249,16 @@ def _decode(graph, log_weights, entries, log_start, frames, offsets, n_jobs):
     index = _index(frames)
     path = np.empty(frames.n_steps, dtype=np.int32)
     log_prob = np.empty(len(offsets) - 1)
-    row_bytes = graph.n_nodes * (1 if graph.few_edges else WIDTH)
-    groups = _groups(graph, offsets, np.arange(len(log_prob)), row_bytes, LANES_FILL)
+    groups = None
+    if graph.few_edges:
+        groups = _groups(graph, offsets, np.arange(len(log_prob)), graph.n_nodes, LANES_FILL)
     if groups is not None:
         check_frames(frames, graph.n_states)
 
         def run_lanes(begin, end):
             lanes_viterbi(
                 graph.layout, log_weights, log_start, frames.table, index, offsets, groups.order,
-                begin, end, graph.few_edges, path, log_prob,
+                begin, end, path, log_prob,
             )  # fmt: skip
 
         spread(run_lanes, groups.offsets, n_jobs)

@@ -546,7 +546,6 @@ typedef struct {
                      uint8_t *);
     double *(*lanes_choose_run)(const Side *, const double *, int64_t, int64_t, const double *,
                                 double *, double *, uint8_t *);
-    void (*lanes_max_run)(const Side *, const double *, int64_t, int64_t, const double *, double *);
     int64_t (*lanes_sum_run)(const Side *, const double *, int64_t, int64_t, const double *,
                              double *, int, double *, double *);
     void (*lanes_back_run)(const Side *, const double *, int64_t, int64_t, int, const double *,
@@ -574,7 +573,7 @@ typedef struct {
                     count_step_##isa, choose, sum_run_##isa, best_source_##isa, back_run_##isa, \
                     put_gamma_##isa, multiply_##isa, spread, normal_rows_##isa, \
                     lanes_fill_##isa, lanes_exp_##isa, lanes_choose_run_##isa, \
-                    lanes_max_run_##isa, lanes_sum_run_##isa, lanes_back_run_##isa, \
+                    lanes_sum_run_##isa, lanes_back_run_##isa, \
                     lanes_first_##isa, lanes_weigh_##isa, lanes_reach_##isa, lanes_move_##isa, \
                     lanes_balance_##isa, lanes_undo_##isa, \
                     moment_rows_##isa, full_normal_rows_##isa, product_rows_##isa}

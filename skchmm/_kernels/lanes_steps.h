@@ -196,24 +196,6 @@ TARGET static double *NAME(lanes_choose_run)(const Side *g, const double *weight
         FINISH(p + 3, d);                      \
     } while (0)
 
-/* n steps; each row of values after the one before it. */
-#define BEGIN SPREAD(-INFINITY)
-#define TAKE(best, edge) best = MAX(best, ADD(from, SPREAD(weights[edge])))
-#define FINISH(p, best) STORE(out + g->node[p], ADD(best, LOAD(emit + g->state[p])))
-TARGET static void NAME(lanes_max_run)(const Side *g, const double *weights, int64_t n,
-                                       int64_t n_states, const double *emit, double *here)
-{
-    for (int64_t t = 0; t < n; t++, emit += 8 * n_states) {
-        double *out = here + 8 * g->n_nodes;
-        for (EACH_RUN)
-            RUN_OF_NODES(ONE, FOUR);
-        here = out;
-    }
-}
-#undef BEGIN
-#undef TAKE
-#undef FINISH
-
 /* Up to n steps, each row after the one before it; the steps done. Stops after a step in which one
  * of the `watched` lanes has a positive sum outside [LOW, HIGH]; the extremes of all lanes are then
  * in low and high. Weights are (edges, 8). */

@@ -1,7 +1,7 @@
 """The best paths of 8 sequences at a time: the recursion of viterbi.pyx, one sequence a lane.
 
-The same additions and comparisons in the same order, so the same paths. Each node notes which of
-its edges won where that is cheaper than to find it again along the path.
+The same additions and comparisons in the same order, so the same paths. Each node notes the source
+that won.
 """
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t, uint8_t
@@ -18,8 +18,8 @@ cdef enum:
 
 
 cdef struct Work:
-    double *values               # 2 rows, or one a step
-    uint8_t *choices             # one row a step, or NULL
+    double *values               # 2 rows
+    uint8_t *choices             # one row a step
     double *emit                 # (CHUNK, n_states, 8)
     int64_t *at                  # (CHUNK, 8)
     Edges edges
@@ -46,28 +46,14 @@ cdef inline int64_t best_end(const Graph *g, const double *row, int64_t lane) no
     return best
 
 
-cdef inline int64_t best_source(const Graph *g, const int32_t *start, const double *weights,
-                                const double *row, int64_t lane) noexcept nogil:
-    """The first of the best sources of a node."""
-    cdef int64_t k, best = 0
-    cdef double value, top = -INFINITY
-    for k in range(start[0], start[1]):
-        value = row[g.sources[k] * LANES + lane] + weights[k]
-        if value > top:
-            top = value
-            best = g.sources[k]
-    return best
-
-
-cdef void decode_group(const Graph *g, const Steps *do, const double *weights,
-                       const double *log_start, const double *table, const int32_t *rows,
+cdef void decode_group(const Graph *g, const Steps *do, const double *log_start,
+                       const double *table, const int32_t *rows,
                        const Group *group, Work *w, int32_t *path,
                        double *log_prob) noexcept nogil:
     cdef int64_t T = group.length[0], S = g.n_states, N = g.n_nodes * LANES
     cdef int64_t t = 0, n, begin = 0, end, e = 0, l, active
     cdef int64_t node[8]
     cdef double *here = w.values
-    cdef const int32_t *start
     cdef Side side
     while begin < T:
         n = min(T - begin, CHUNK)
@@ -91,34 +77,21 @@ cdef void decode_group(const Graph *g, const Steps *do, const double *weights,
             if e + 1 < g.n_epochs:
                 end = min(end, g.epochs[e + 1])
             side = side_of(g, &w.edges, True, e)
-            if w.choices != NULL:
-                here = do.lanes_choose_run(
-                    &side, w.edges.base, end - t, S, w.emit + (t - begin) * S * LANES, here,
-                    w.values + N if here == w.values else w.values, w.choices + t * N)
-            else:
-                do.lanes_max_run(&side, w.edges.base, end - t, S,
-                                 w.emit + (t - begin) * S * LANES, here)
-                here += (end - t) * N
+            here = do.lanes_choose_run(
+                &side, w.edges.base, end - t, S, w.emit + (t - begin) * S * LANES, here,
+                w.values + N if here == w.values else w.values, w.choices + t * N)
             t = end
         begin += n
     active = 0
     for t in range(T - 1, -1, -1):
         while active < group.n and group.length[active] > t:
             active += 1
-        if w.choices != NULL:
-            for l in range(active):
-                path[group.origin[l] + t] = g.node_states[node[l]]
-                node[l] = w.choices[t * N + node[l] * LANES + l] if t > 0 else 0
-            continue
-        e = epoch_of(g, t, e)
-        start = g.indptr + e * (g.n_nodes + 1)
         for l in range(active):
             path[group.origin[l] + t] = g.node_states[node[l]]
-            if t > 0:
-                node[l] = best_source(g, start + node[l], weights, w.values + (t - 1) * N, l)
+            node[l] = w.choices[t * N + node[l] * LANES + l] if t > 0 else 0
 
 
-def lanes_viterbi(Layout layout,                   # IN
+def lanes_viterbi(Layout layout,                   # IN, of a graph of at most 256 nodes
                   const double[::1] weights,       # IN, log weights, one an edge
                   const double[::1] log_start,     # IN
                   const double[:, ::1] log_table,  # IN
@@ -126,13 +99,11 @@ def lanes_viterbi(Layout layout,                   # IN
                   const int64_t[::1] offsets,      # IN
                   const int64_t[::1] order,        # IN, the sequences, longest first
                   int64_t begin, int64_t end,      # IN, groups of 8 of them
-                  bint choose,                     # IN, note the winners; at most 256 nodes
                   int32_t[::1] path,               # OUT, state indices
                   double[::1] log_prob):           # OUT, -inf where no path is feasible
     """Decode groups begin..end-1; what stands in `path` for infeasible ones means nothing."""
     cdef const Graph *g = &layout.graph
     cdef const Steps *do = steps()
-    cdef const double *edge_weights = &weights[0] if weights.shape[0] else NULL
     cdef const int32_t *frames = NULL if rows is None else &rows[0]
     cdef Group group
     cdef Work w
@@ -144,18 +115,17 @@ def lanes_viterbi(Layout layout,                   # IN
     memset(&w.edges, 0, sizeof(Edges))
     w.at = <int64_t *> malloc(CHUNK * LANES * sizeof(int64_t))
     try:
-        if choose:
-            w.choices = <uint8_t *> malloc(longest * g.n_nodes * LANES)
-        if w.at == NULL or (choose and w.choices == NULL):
+        w.choices = <uint8_t *> malloc(longest * g.n_nodes * LANES)
+        if w.at == NULL or w.choices == NULL:
             raise MemoryError
-        make_edges(g, edge_weights, True, &w.edges)
-        w.values = new_table(2 if choose else longest, g.n_nodes * LANES)
+        make_edges(g, &weights[0], True, &w.edges)
+        w.values = new_table(2, g.n_nodes * LANES)
         w.emit = new_table(CHUNK, g.n_states * LANES)
         with nogil:
             for k in range(first, last, 8):
                 read_group(&order[k], last - k, &offsets[0], &group)
-                decode_group(g, do, edge_weights, &log_start[0], &log_table[0, 0], frames,
-                             &group, &w, &path[0], &log_prob[0])
+                decode_group(g, do, &log_start[0], &log_table[0, 0], frames, &group, &w,
+                             &path[0], &log_prob[0])
     finally:
         free(w.at)
         free_edges(&w.edges)

@@ -72,8 +72,6 @@ cdef extern from "blocks.h" nogil:
         double *(*lanes_choose_run)(const Side *, const double *, int64_t, int64_t,
                                     const double *, double *, double *,
                                     uint8_t *) noexcept nogil
-        void (*lanes_max_run)(const Side *, const double *, int64_t, int64_t, const double *,
-                              double *) noexcept nogil
         int64_t (*lanes_sum_run)(const Side *, const double *, int64_t, int64_t, const double *,
                                  double *, int, double *, double *) noexcept nogil
         void (*lanes_back_run)(const Side *, const double *, int64_t, int64_t, int,
