@@ -460,6 +460,13 @@ AVX512 static void spread_rows_registers(int64_t n, int64_t n_states, int64_t n_
 #define CANDIDATE(k)                                                             \
     _mm512_add_pd(_mm512_permutex2var_pd(row[0], pick[(k) - origin], row[1]),    \
                   _mm512_loadu_pd(weights + 8 * (k)))
+#define CHOOSE(best, which)                                                      \
+    do {                                                                         \
+        __m512d candidate = CANDIDATE(k);                                        \
+        which = _mm512_mask_mov_epi64(which, _mm512_cmp_pd_mask(candidate, best, _CMP_GT_OQ), \
+                                      pick[k - origin]);                         \
+        best = _mm512_max_pd(best, candidate);                                   \
+    } while (0)
 AVX512 static double *choose_run_registers(const Blocks *b, const double *weights, int64_t n,
                                            const double *table, const int32_t *rows, double *here,
                                            double *there, uint8_t *choices)
@@ -484,28 +491,24 @@ AVX512 static double *choose_run_registers(const Blocks *b, const double *weight
         for (int64_t i = 0; i < b->n_blocks; i++) {
             int64_t first = b->start[i], end = b->start[i + 1], k = first;
             int64_t half = first + (end - first + 1) / 2;
-            if (first == end) {
-                next[i] = none;
-                continue;
+            __m512d best = none, later = none;
+            __m512i which = _mm512_setzero_si512(), later_which = which;
+            if (first < end) {
+                best = CANDIDATE(k);
+                which = pick[k - origin];
             }
-            __m512d best = CANDIDATE(k), which = _mm512_setzero_pd();
-            for (k++; k < half; k++) {
-                __m512d candidate = CANDIDATE(k);
-                which = wide_pick(candidate, best, _mm512_set1_pd((double)(k - first)), which);
-                best = _mm512_max_pd(best, candidate);
-            }
-            __m512d later = none, later_which = _mm512_set1_pd((double)(k - first));
-            if (k < end)
+            for (k++; k < half; k++)
+                CHOOSE(best, which);
+            if (k < end) {
                 later = CANDIDATE(k);
-            for (k++; k < end; k++) {
-                __m512d candidate = CANDIDATE(k);
-                later_which = wide_pick(candidate, later, _mm512_set1_pd((double)(k - first)),
-                                        later_which);
-                later = _mm512_max_pd(later, candidate);
+                later_which = pick[k - origin];
             }
-            which = wide_pick(later, best, later_which, which);
+            for (k++; k < end; k++)
+                CHOOSE(later, later_which);
+            __mmask8 won = _mm512_cmp_pd_mask(later, best, _CMP_GT_OQ);
             next[i] = _mm512_add_pd(_mm512_max_pd(best, later), _mm512_loadu_pd(emit + 8 * i));
-            wide_bytes(choices + t * stride + 8 * i, which);
+            _mm_storel_epi64((__m128i *)(choices + t * stride + 8 * i),
+                             _mm512_cvtepi64_epi8(_mm512_mask_mov_epi64(which, won, later_which)));
         }
         row[0] = next[0];
         row[1] = next[1];

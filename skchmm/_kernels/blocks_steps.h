@@ -28,20 +28,26 @@ TARGET static void NAME(max_step)(const Blocks *b, const double *weights, const 
     }
 }
 
-/* One entry of the step below: keep the larger candidate and which entry it came from. */
-#define TRY(best, which, from)                                        \
+/* One entry of the step below: keep the larger candidate and the source that it came from. */
+#define TRY(best, which, from, origin)                                \
     do {                                                              \
         W8 candidate = ADD(from, LOAD(weights + 8 * k));              \
-        which = PICK(candidate, best, SPREAD((double)(k - first)), which); \
+        which = PICK(candidate, best, origin, which);                 \
         best = MAX(best, candidate);                                  \
     } while (0)
+#define TRY_ROW(best, which) \
+    TRY(best, which, SPREAD(here[b->source[k]]), SPREAD((double)b->source[k]))
+#define TRY_DIAGONAL(best, which) \
+    TRY(best, which, LOAD(here + b->source[k]), ADD(lanes, SPREAD((double)b->source[k])))
 
-/* n max steps that also note which entry won in each lane (the first of equals): cheaper than
+/* n max steps that also note which source won in each lane (the first of equals): cheaper than
  * finding it again while a step has few entries. Values go to two rows in turn; returns the last. */
 TARGET static double *NAME(choose_run)(const Blocks *b, const double *weights, int64_t n,
                                        const double *table, const int32_t *rows, double *here,
                                        double *there, uint8_t *choices)
 {
+    static const double counted[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+    const W8 lanes = LOAD(counted);
     int64_t stride = 8 * b->n_blocks;
     STORE(there, SPREAD(0.0));
     for (int64_t t = 0; t < n; t++) {
@@ -52,13 +58,13 @@ TARGET static double *NAME(choose_run)(const Blocks *b, const double *weights, i
             int64_t k = first, half = first + (end - first + 1) / 2;
             int64_t stop = half < shifted ? half : shifted;
             for (; k < stop; k++)
-                TRY(best, which, SPREAD(here[b->source[k]]));
+                TRY_ROW(best, which);
             for (; k < half; k++)
-                TRY(best, which, LOAD(here + b->source[k]));
+                TRY_DIAGONAL(best, which);
             for (; k < shifted; k++)
-                TRY(later, later_which, SPREAD(here[b->source[k]]));
+                TRY_ROW(later, later_which);
             for (; k < end; k++)
-                TRY(later, later_which, LOAD(here + b->source[k]));
+                TRY_DIAGONAL(later, later_which);
             which = PICK(later, best, later_which, which);
             best = MAX(best, later);
             STORE(there + 8 * i, ADD(best, LOAD(emit + 8 * i)));
@@ -71,6 +77,8 @@ TARGET static double *NAME(choose_run)(const Blocks *b, const double *weights, i
     return here;
 }
 #undef TRY
+#undef TRY_ROW
+#undef TRY_DIAGONAL
 
 TARGET static W8 NAME(gather)(const Blocks *b, int64_t i, const double *weights,
                               const double *before)

@@ -48,13 +48,6 @@ cdef inline int64_t best_end(const Graph *g, const double *values) noexcept nogi
     return best
 
 
-cdef inline int64_t widest_block(const Graph *g) noexcept nogil:
-    cdef int64_t i, widest = 0
-    for i in range(g.n_epochs * g.ahead.n_blocks):
-        widest = max(widest, g.ahead.start[i + 1] - g.ahead.start[i])
-    return widest
-
-
 cdef double decode(const Graph *g, const Steps *do, const Scores *s, Emit *emit, int64_t origin,
                    int64_t T, double *values, double *kept, int64_t block,
                    int32_t *path) noexcept nogil:
@@ -111,7 +104,7 @@ cdef double decode_small(const Graph *g, const Steps *do, const Scores *s, Emit 
                          int64_t origin, int64_t T, double *values, uint8_t *choices,
                          int32_t *path) noexcept nogil:
     """One sequence on a graph of few entries; `values` holds 2 rows, `choices` T."""
-    cdef int64_t N = g.stride, stop = origin + T, t = 1, m, e = 0, n, block, k
+    cdef int64_t N = g.stride, stop = origin + T, t = 1, m, e = 0, n
     cdef double best
     cdef double *here = values
     cdef const double *table
@@ -133,11 +126,7 @@ cdef double decode_small(const Graph *g, const Steps *do, const Scores *s, Emit 
     best = here[m]
     path[T - 1] = g.node_states[m]
     for t in range(T - 1, 0, -1):
-        e = epoch_of(g, t, e)
-        ahead = blocks_of(&g.ahead, e)
-        block = m >> 3
-        k = ahead.start[block] + choices[t * N + m]
-        m = ahead.source[k] + (m & 7 if k >= ahead.shifted[block] else 0)
+        m = choices[t * N + m]
         path[t - 1] = g.node_states[m]
     return best
 
@@ -162,8 +151,7 @@ def viterbi(Layout layout,                     # IN
     cdef int64_t s, T, longest = longest_sequence(offsets, begin, end)
     cdef int64_t block = block_length(longest, g.stride, budget)
     # Noting the winner of every lane pays while a step has few entries.
-    cdef bint small = (g.ahead.n_blocks <= do.small and longest * g.stride <= SMALL_BYTES
-                       and widest_block(g) < 256)
+    cdef bint small = (g.ahead.n_blocks <= do.small and longest * g.stride <= SMALL_BYTES)
     cdef double *values = NULL
     cdef double *kept = NULL
     cdef uint8_t *choices = NULL

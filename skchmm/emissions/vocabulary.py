@@ -99,6 +99,8 @@ class Vocabulary:
             if column.dtype.kind in "fmM":
                 codes[missing_in(column)] = -1
             return codes
+        if column.dtype.kind == "U" and column.dtype.itemsize == 4:
+            return self._find_letters(column)
         table = {value: code for code, value in enumerate(self.symbols.tolist())}
         table = {
             value: -1 if is_missing(value) else table.get(value, -2) for value in _distinct(column)
@@ -106,6 +108,17 @@ class Vocabulary:
         return np.fromiter(
             map(table.__getitem__, column.tolist()), dtype=np.int64, count=len(column)
         )
+
+    def _find_letters(self, column):
+        """Codes of strings of at most one character, by their code points."""
+        points = np.ascontiguousarray(column).view(np.uint32)
+        table = np.full(int(points.max(initial=0)) + 1, -2, dtype=np.int64)
+        for code, value in enumerate(self.symbols.tolist()):
+            if isinstance(value, str) and len(value) <= 1:
+                point = ord(value) if value else 0  # numpy ends strings with zeros
+                if point < len(table):
+                    table[point] = code
+        return table[points]
 
     def _preview(self):
         shown = ", ".join(repr(symbol) for symbol in self.symbols[:5].tolist())
