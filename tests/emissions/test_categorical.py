@@ -328,3 +328,17 @@ def test_numbers_too_large_for_a_sign_are_not_negative_ones():
     emission = Categorical(symbols=[-2, -1])
     with pytest.raises(ValueError, match="symbol 18446744073709551615 in row 0"):
         emission.encode(np.array([2**64 - 1], dtype=np.uint64), reset=True)
+
+
+def test_letters():
+    """Single characters are looked up by code point; the answers are those of any other string."""
+    X = np.array(list("ACGTΩ") + [""])
+    emission = Categorical(symbols=["A", "C", "G", "T", "Ω", "", "AC"])
+    letters = emission.encode(np.tile(X, 3)[::2], reset=True)
+    strings = emission.encode(np.tile(X, 3)[::2].astype("U2"), reset=False)
+    np.testing.assert_array_equal(letters.index, strings.index)
+    with pytest.raises(ValueError, match="symbol 'N' in row 1"):
+        emission.encode(np.array(["A", "N"]), reset=False)
+    ignoring = Categorical(symbols=["A", "C"], unseen="ignore")
+    found = ignoring.encode(np.array(list("ACxACA")), reset=True)
+    assert found.index.tolist() == [0, 1, 2, 0, 1, 0]
