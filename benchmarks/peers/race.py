@@ -2,14 +2,16 @@
 
 import time
 from dataclasses import asdict, dataclass
+from itertools import count
 
 
 def race(functions, *, seconds=1.0, least=3, most=50):
     """Name -> shortest time of a call.
 
-    The functions take turns, so that a slow moment of the machine hits them all; the first turn
-    warms up. Each stops after its share of `seconds`, but not before `least` calls. One that alone
-    takes longer than that gets a second call and no more.
+    The functions take turns, so that a slow moment of the machine hits them all, and each time
+    another one begins: what runs after one that returned its memory has to fetch it anew. The
+    first turn warms up. Each stops after its share of `seconds`, but not before `least` calls. One
+    that alone takes longer than that gets a second call and no more.
     """
     best = {name: timed(function) for name, function in functions.items()}
     slow = {name for name, first in best.items() if first > seconds}
@@ -17,7 +19,7 @@ def race(functions, *, seconds=1.0, least=3, most=50):
     calls = dict.fromkeys(functions, 0)
     # What the first call of a fast function took says more about imports and caches.
     best.update(dict.fromkeys(functions.keys() - slow, float("inf")))
-    while True:
+    for turn in count():
         waiting = [
             name
             for name in functions
@@ -26,7 +28,8 @@ def race(functions, *, seconds=1.0, least=3, most=50):
         ]
         if not waiting:
             return best
-        for name in waiting:
+        first = turn % len(waiting)
+        for name in waiting[first:] + waiting[:first]:
             elapsed = timed(functions[name])
             best[name] = min(best[name], elapsed)
             spent[name] += elapsed
