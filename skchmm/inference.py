@@ -23,6 +23,8 @@ LANES_BYTES = 1 << 22
 LANES_EDGES = 3000
 LANES_WEIGHT = 1e-100  # a smaller one, twice, is no double
 LANES_FILL = 2  # of the 8 lanes, so many must be of use on average
+# What nothing else holds goes there anyway; log space takes thirty times as long.
+LANES_BYTES_AT_MOST = 1 << 27
 
 
 class Smoothed(NamedTuple):
@@ -137,16 +139,25 @@ class _Job:
         return scale_rows(self.frames.table, self.chain._smallest)
 
     def lanes(self, chosen, log_z, posteriors, edges):
-        return self._lanes(LANES_FILL, chosen, log_z, posteriors, edges)
+        graph = self.graph
+        groups = None
+        if 0 < graph.n_edges <= LANES_EDGES:
+            groups = _groups(self.offsets, chosen, self._row_bytes, LANES_BYTES, LANES_FILL)
+        return self._lanes(groups, chosen, log_z, posteriors, edges)
 
     def lanes_again(self, chosen, log_z, posteriors, edges):
         """Lanes hold everything, even if most stay empty."""
-        return self._lanes(0, chosen, log_z, posteriors, edges)
+        groups = None
+        if self.graph.n_edges > 0:
+            groups = _groups(self.offsets, chosen, self._row_bytes, LANES_BYTES_AT_MOST, 0)
+        return self._lanes(groups, chosen, log_z, posteriors, edges)
 
-    def _lanes(self, fill, chosen, log_z, posteriors, edges):
+    @property
+    def _row_bytes(self):
+        return WIDTH * (self.graph.n_nodes + self.graph.n_states)
+
+    def _lanes(self, groups, chosen, log_z, posteriors, edges):
         graph, chain = self.graph, self.chain
-        row_bytes = WIDTH * (graph.n_nodes + graph.n_states)
-        groups = _groups(graph, self.offsets, chosen, row_bytes, fill)
         if groups is None or chain._smallest < LANES_WEIGHT:
             return chosen
         table, row_max = self.frames.table, None
@@ -250,8 +261,8 @@ def _decode(graph, log_weights, entries, log_start, frames, offsets, n_jobs):
     path = np.empty(frames.n_steps, dtype=np.int32)
     log_prob = np.empty(len(offsets) - 1)
     groups = None
-    if graph.few_edges:
-        groups = _groups(graph, offsets, np.arange(len(log_prob)), graph.n_nodes, LANES_FILL)
+    if graph.few_edges and graph.n_edges > 0:
+        groups = _groups(offsets, np.arange(len(log_prob)), graph.n_nodes, LANES_BYTES, LANES_FILL)
     if groups is not None:
         check_frames(frames, graph.n_states)
 
@@ -283,17 +294,17 @@ class _Groups(NamedTuple):
     offsets: np.ndarray  # sums of the longest of each group
 
 
-def _groups(graph, offsets, chosen, row_bytes, fill):
+def _groups(offsets, chosen, row_bytes, most_bytes, fill):
     """Groups of sequences for the lanes, or None where one at a time is better.
 
     `row_bytes` is what a step of one sequence takes.
     """
-    if len(chosen) < fill or not 0 < graph.n_edges <= LANES_EDGES:
+    if len(chosen) < fill:
         return None
     lengths = offsets[chosen + 1] - offsets[chosen]
     order = np.argsort(-lengths, kind="stable")
     tallest = lengths[order[::WIDTH]]
-    if fill * tallest.sum() > lengths.sum() or tallest[0] * WIDTH * row_bytes > LANES_BYTES:
+    if fill * tallest.sum() > lengths.sum() or tallest[0] * WIDTH * row_bytes > most_bytes:
         return None
     return _Groups(chosen[order], np.concatenate([[0], np.cumsum(tallest)]))
 
