@@ -139,9 +139,8 @@ class _Job:
         return scale_rows(self.frames.table, self.chain._smallest)
 
     def lanes(self, chosen, log_z, posteriors, edges):
-        graph = self.graph
         groups = None
-        if 0 < graph.n_edges <= LANES_EDGES:
+        if 0 < self.graph.n_edges <= LANES_EDGES:
             groups = _groups(self.offsets, chosen, self._row_bytes, LANES_BYTES, LANES_FILL)
         return self._lanes(groups, chosen, log_z, posteriors, edges)
 
@@ -257,6 +256,7 @@ def longest(offsets):
 
 
 def _decode(graph, log_weights, entries, log_start, frames, offsets, n_jobs):
+    check_frames(frames, graph.n_states)
     index = _index(frames)
     path = np.empty(frames.n_steps, dtype=np.int32)
     log_prob = np.empty(len(offsets) - 1)
@@ -264,7 +264,6 @@ def _decode(graph, log_weights, entries, log_start, frames, offsets, n_jobs):
     if graph.few_edges and graph.n_edges > 0:
         groups = _groups(offsets, np.arange(len(log_prob)), graph.n_nodes, LANES_BYTES, LANES_FILL)
     if groups is not None:
-        check_frames(frames, graph.n_states)
 
         def run_lanes(begin, end):
             lanes_viterbi(
@@ -314,7 +313,6 @@ def _by_node(graph, table, frames):
 
     Returns the table, and whether its columns are nodes.
     """
-    check_frames(frames, graph.n_states)
     if frames.index is None or 4 * len(table) > frames.n_steps:
         return table, False
     wide = np.zeros((len(table), WIDTH * graph.ahead.n_blocks))

@@ -29,14 +29,6 @@ PROBLEMS = {
 }
 
 
-@pytest.fixture
-def instruction_sets():
-    """All that the processor has; afterwards the one that was in use is back."""
-    names = {layout.use_instruction_set(k): k for k in range(3)}
-    yield names
-    layout.use_instruction_set(2)
-
-
 def problem(name, ties=False):
     S, constraints = PROBLEMS[name]
     rng = np.random.default_rng(S)

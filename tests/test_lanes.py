@@ -17,14 +17,6 @@ from tests.oracles.strategies import compositions
 STATES = ["A", "B", "C", "D"]
 
 
-@pytest.fixture
-def instruction_sets():
-    """All that the processor has; afterwards the one that was in use is back."""
-    names = {layout.use_instruction_set(k): k for k in range(3)}
-    yield names
-    layout.use_instruction_set(2)
-
-
 def in_log_space(chain, frames, offsets, weights=None):
     with pytest.MonkeyPatch.context() as patch:
         for way in ("lanes", "two_ended", "blocks", "lanes_again"):

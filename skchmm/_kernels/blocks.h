@@ -102,8 +102,6 @@ static inline void eight_bytes(uint8_t *p, Eight a)
 
 static inline Eight eight_sub(Eight a, Eight b)
 { for (int i = 0; i < 8; i++) a.x[i] -= b.x[i]; return a; }
-static inline Eight eight_div(Eight a, Eight b)
-{ for (int i = 0; i < 8; i++) a.x[i] /= b.x[i]; return a; }
 static inline Eight eight_min(Eight a, Eight b)
 { for (int i = 0; i < 8; i++) a.x[i] = a.x[i] < b.x[i] ? a.x[i] : b.x[i]; return a; }
 static inline Eight eight_round(Eight a)
@@ -129,7 +127,6 @@ static inline void eight_transpose(Eight *x)
 #define EXPONENT eight_exponent
 #define NUMBER_BYTES eight_bytes
 #define SUB eight_sub
-#define DIV eight_div
 #define MIN eight_min
 #define ROUND eight_round
 #define POWER eight_power
@@ -170,12 +167,15 @@ AVX2 static inline Pair pair_load(const double *p)
 { Pair r = {_mm256_loadu_pd(p), _mm256_loadu_pd(p + 4)}; return r; }
 AVX2 static inline void pair_store(double *p, Pair v)
 { _mm256_storeu_pd(p, v.a); _mm256_storeu_pd(p + 4, v.b); }
-AVX2 static inline Pair pair_add(Pair x, Pair y)
-{ Pair r = {_mm256_add_pd(x.a, y.a), _mm256_add_pd(x.b, y.b)}; return r; }
-AVX2 static inline Pair pair_mul(Pair x, Pair y)
-{ Pair r = {_mm256_mul_pd(x.a, y.a), _mm256_mul_pd(x.b, y.b)}; return r; }
-AVX2 static inline Pair pair_max(Pair x, Pair y)
-{ Pair r = {_mm256_max_pd(x.a, y.a), _mm256_max_pd(x.b, y.b)}; return r; }
+#define PAIRWISE(op)                                                                    \
+    AVX2 static inline Pair pair_##op(Pair x, Pair y)                                   \
+    { Pair r = {_mm256_##op##_pd(x.a, y.a), _mm256_##op##_pd(x.b, y.b)}; return r; }
+PAIRWISE(add)
+PAIRWISE(sub)
+PAIRWISE(mul)
+PAIRWISE(max)
+PAIRWISE(min)
+#undef PAIRWISE
 AVX2 static inline Pair pair_fma(Pair x, Pair y, Pair z)
 { Pair r = {_mm256_fmadd_pd(x.a, y.a, z.a), _mm256_fmadd_pd(x.b, y.b, z.b)}; return r; }
 AVX2 static inline int pair_between(Pair x, double low, double high)
@@ -239,12 +239,6 @@ AVX2 static inline void pair_bytes(uint8_t *p, Pair v)
     _mm_storel_epi64((__m128i *)p, _mm_packus_epi16(words, words));
 }
 
-AVX2 static inline Pair pair_sub(Pair x, Pair y)
-{ Pair r = {_mm256_sub_pd(x.a, y.a), _mm256_sub_pd(x.b, y.b)}; return r; }
-AVX2 static inline Pair pair_div(Pair x, Pair y)
-{ Pair r = {_mm256_div_pd(x.a, y.a), _mm256_div_pd(x.b, y.b)}; return r; }
-AVX2 static inline Pair pair_min(Pair x, Pair y)
-{ Pair r = {_mm256_min_pd(x.a, y.a), _mm256_min_pd(x.b, y.b)}; return r; }
 AVX2 static inline Pair pair_round(Pair x)
 { Pair r = {_mm256_round_pd(x.a, 8), _mm256_round_pd(x.b, 8)}; return r; }
 AVX2 static inline __m256d quad_power(__m256d k)
@@ -296,7 +290,6 @@ AVX2 static inline void pair_transpose(Pair *x)
 #define EXPONENT pair_exponent
 #define NUMBER_BYTES pair_bytes
 #define SUB pair_sub
-#define DIV pair_div
 #define MIN pair_min
 #define ROUND pair_round
 #define POWER pair_power
@@ -404,7 +397,6 @@ AVX512 static inline void wide_number_bytes(uint8_t *p, __m512d v)
 #define EXPONENT _mm512_getexp_pd
 #define NUMBER_BYTES wide_number_bytes
 #define SUB _mm512_sub_pd
-#define DIV _mm512_div_pd
 #define MIN _mm512_min_pd
 #define ROUND wide_round
 #define POWER wide_power

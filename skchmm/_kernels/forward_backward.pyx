@@ -14,22 +14,19 @@ something only in *lossy* rows, with ratios below 1e-100 (or more, where weights
 both together could turn a sum into zero); after such a row zeros are checked to be true ones. A
 sequence that fails a check is reported, and redone in log space.
 """
-from libc.math cimport INFINITY, frexp, ldexp, log
+from libc.math cimport INFINITY, M_LN2, frexp, ldexp, log
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 from .layout cimport (
     CHUNK, Backward, Blocks, Emit, Graph, Layout, Steps, block_length, blocks_of, emit_row,
-    epoch_of, frame, free_rows, longest_of, new_rows, new_table, run_length, steps,
+    epoch_of, frame, free_rows, log_lossy, longest_of, new_rows, new_table, run_length, steps,
 )
 
 import numpy as np
 
 cdef double TINY = 1e-200       # smaller sums may miss something
-cdef double LOG_LOSSY = -230.0  # smaller emission ratios may lose something
-cdef double LOG_ROOM = -253.0   # and so may those that, with a weight, use up what is below TINY
-cdef double LOG2 = 0.6931471805599453
 cdef int FINE = 0, REDO = 1, INFEASIBLE = 2
 
 
@@ -60,7 +57,7 @@ def scale_rows(const double[:, ::1] log_table, double smallest=1.0):
     `smallest` is the smallest weight that they will be multiplied by.
     """
     cdef int64_t R = log_table.shape[0], S = log_table.shape[1], r, i
-    cdef double top, log_lossy = max(LOG_LOSSY, LOG_ROOM - log(smallest))
+    cdef double top, lossy = log_lossy(smallest)
     table_ = np.empty((R, S))
     row_max_ = np.empty(R)
     row_lossy_ = np.zeros(R, dtype=np.uint8)
@@ -77,7 +74,7 @@ def scale_rows(const double[:, ::1] log_table, double smallest=1.0):
                 top = 0.0
             for i in range(S):
                 table[r, i] = log_table[r, i] - top
-                if -INFINITY < table[r, i] < log_lossy:
+                if -INFINITY < table[r, i] < lossy:
                     row_lossy[r] = 1
     np.exp(table_, out=table_)
     return table_, row_max_, row_lossy_
@@ -215,7 +212,7 @@ cdef int forward(const Graph *g, const Steps *do, const Model *p, Emit *emit, in
             c += before[m]
     if c < floor:
         return REDO if lossy or c > 0.0 else INFEASIBLE
-    log_z[0] = total + exponent * LOG2 + log(c)
+    log_z[0] = total + exponent * M_LN2 + log(c)
     return FINE
 
 

@@ -485,7 +485,6 @@ TARGET static void NAME(lanes_back_run)(const Side *g, const double *weights, in
 #undef EQUAL
 #undef SUB
 #undef MIN
-#undef DIV
 #undef ROUND
 #undef POWER
 #undef ABOVE

@@ -13,7 +13,7 @@ terms. Then no row loses anything, and the way back needs no care at all: with b
 2^exponent(m) as its row, the product of the two rows is 1 at every step, so what it may lose is
 below 1e-180 of that.
 """
-from libc.math cimport INFINITY, frexp, ldexp, log
+from libc.math cimport INFINITY, M_LN2, frexp, ldexp, log
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
@@ -22,12 +22,12 @@ from .lanes cimport (
     LANES, Edges, Group, active_at, free_edges, make_edges, read_group, rows_of, side_of,
 )
 from .layout cimport (
-    Graph, Layout, Side, Steps, epoch_of, free_rows, new_rows, new_table, steps,
+    LANES_STEPS, Graph, Layout, Side, Steps, epoch_of, free_rows, log_lossy, new_rows, new_table,
+    steps,
 )
 
 cdef enum:
     CHUNK = 32                   # steps at a time where only the likelihood is wanted
-    COUNTED = 8                  # LANES_STEPS
 
 # A sum beyond these needs care. In uneven lanes weights are raised to the least, so that what
 # should be positive is; that is negligible in larger sums, and does not vanish times a row.
@@ -35,8 +35,6 @@ cdef double LOW = 1e-115, LOW_UNEVEN = 1e-40, HIGH = 1e140
 cdef double LEAST_WEIGHT = 1e-165
 cdef double NEAR_LOW = 1e-20, NEAR_HIGH = 1e10
 cdef double CLOSE = 1e20
-cdef double LOG_LOSSY = -230.0, LOG_ROOM = -253.0  # as in forward_backward.pyx
-cdef double LOG2 = 0.6931471805599453
 
 
 cdef struct Model:
@@ -192,7 +190,7 @@ cdef double finish(const Graph *g, const double *row, const double *exponents, i
             total += row[m] * beta[m]
     for m in range(lane, g.n_nodes * LANES, 8):
         beta[m] /= total
-    return top * LOG2 + log(total)
+    return top * M_LN2 + log(total)
 
 
 cdef void load(const Graph *g, const Steps *do, const Model *p, const Group *group, int64_t first,
@@ -364,18 +362,19 @@ def lanes_sums(Layout layout,                   # IN
     model.start, model.table = &start[0], &table[0, 0]
     model.rows = NULL if rows is None else &rows[0]
     model.row_max = NULL if row_max is None else &row_max[0]
-    model.log_lossy = max(LOG_LOSSY, LOG_ROOM - log(smallest))
+    model.log_lossy = log_lossy(smallest)
     memset(&w, 0, sizeof(Work))
     w.keep = gamma is not None
     w.chunk = longest if w.keep else min(longest, <int64_t> CHUNK)
     N = g.n_nodes * LANES
     try:
         make_edges(g, &weights[0], True, &w.ahead)
-        make_edges(g, &weights[0], False, &w.back)
+        if w.keep:
+            make_edges(g, &weights[0], False, &w.back)
         w.alpha = new_table(w.chunk + 1, N)
         w.emit = new_table(w.chunk, g.n_states * LANES)
         w.beta = new_rows(1, N)
-        w.v = new_rows(COUNTED, N)
+        w.v = new_rows(LANES_STEPS, N)
         w.by_state = new_rows(g.n_states, LANES)
         w.ends = new_rows(1, N)
         if counts is not None:

@@ -11,7 +11,7 @@ from libc.string cimport memset
 from .lanes cimport (
     LANES, Edges, Group, active_at, free_edges, make_edges, read_group, rows_of, side_of,
 )
-from .layout cimport Graph, Layout, Side, Steps, epoch_of, free_rows, new_table, steps
+from .layout cimport Graph, Layout, Side, Steps, best_end, epoch_of, free_rows, new_table, steps
 
 cdef enum:
     CHUNK = 32
@@ -37,15 +37,6 @@ cdef void first_row(const Graph *g, const double *log_start, const double *emit,
                 out[m * LANES + l] = log_start[i] + emit[i * LANES + l]
 
 
-cdef inline int64_t best_end(const Graph *g, const double *row, int64_t lane) noexcept nogil:
-    cdef int64_t m, best = -1
-    for m in range(g.n_nodes):
-        if g.accept[m] and row[m * LANES + lane] > (row[best * LANES + lane] if best >= 0
-                                                    else -INFINITY):
-            best = m
-    return best
-
-
 cdef void decode_group(const Graph *g, const Steps *do, const double *log_start,
                        const double *table, const int32_t *rows,
                        const Group *group, Work *w, int32_t *path,
@@ -66,7 +57,7 @@ cdef void decode_group(const Graph *g, const Steps *do, const double *log_start,
             active = active_at(group, t - 1)
             for l in range(active):
                 if group.length[l] == t:
-                    node[l] = best_end(g, here, l)
+                    node[l] = best_end(g, here + l, LANES)
                     log_prob[group.sequence[l]] = (here[node[l] * LANES + l] if node[l] >= 0
                                                    else -INFINITY)
                     node[l] = max(node[l], 0)  # some path: of an infeasible one it means nothing

@@ -1,4 +1,4 @@
-from libc.math cimport sqrt
+from libc.math cimport INFINITY, log, sqrt
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
 
 
@@ -19,6 +19,8 @@ cdef extern from "blocks.h" nogil:
         double floor
         double *v
         double *counts
+
+    int LANES_STEPS
 
     ctypedef struct Run:
         int32_t degree
@@ -198,6 +200,23 @@ cdef inline int64_t longest_of(const int64_t[::1] offsets,
     for c in range(chosen.shape[0]):
         longest = max(longest, offsets[chosen[c] + 1] - offsets[chosen[c]])
     return longest
+
+
+cdef inline int64_t best_end(const Graph *g, const double *values, int64_t step) noexcept nogil:
+    """The first of the best accepting nodes, whose values lie `step` apart; -1 where none is."""
+    cdef int64_t m, best = -1
+    for m in range(g.n_nodes):
+        if g.accept[m] and values[m * step] > (values[best * step] if best >= 0 else -INFINITY):
+            best = m
+    return best
+
+
+cdef inline double log_lossy(double smallest) noexcept nogil:
+    """Emission ratios below this may lose something; `smallest` is the smallest weight.
+
+    Those below 1e-100 may, and those that with a weight use up what is below 1e-200.
+    """
+    return max(-230.0, -253.0 - log(smallest))
 
 
 cdef inline int64_t block_length(int64_t longest, int64_t stride, int64_t budget) noexcept nogil:

@@ -16,11 +16,11 @@ No table, no second forward pass; O(S^2) a step. Sums must stay as large as in f
 though that is looked at once in a few steps only. A sequence where they do not, or that has a lossy
 row, or whose rows drift too fast, is left to that kernel.
 """
-from libc.math cimport INFINITY, NAN, log
+from libc.math cimport INFINITY, M_LN2, NAN, log
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcpy, memset
 
-from .layout cimport Graph, Layout, free_rows, new_rows, steps
+from .layout cimport Graph, Layout, free_rows, log_lossy, new_rows, steps
 
 
 cdef extern from "two_ended.h" nogil:
@@ -55,9 +55,6 @@ cdef enum:
     NODES = 8
 
 cdef double TINY = 1e-200       # as in forward_backward.pyx
-cdef double LOG_LOSSY = -230.0
-cdef double LOG_ROOM = -253.0
-cdef double LOG2 = 0.6931471805599453
 
 cdef int32_t IN_TURN[CHUNK]
 cdef int32_t number
@@ -225,7 +222,7 @@ cdef bint sweep(Sweep *w, int64_t origin, int64_t T, bint counting,
     mass = meet(ahead, back)
     if not SOUND(mass):
         return False
-    log_z[0] = total + (ahead.exponent + back.exponent) * LOG2 + log(mass)
+    log_z[0] = total + (ahead.exponent + back.exponent) * M_LN2 + log(mass)
     if w.gamma == NULL:
         return True
     mode = COUNT if counting else FINISH
@@ -267,7 +264,7 @@ def two_ended(Layout layout,                     # IN, one that handles() says y
     w.do, w.S = choose_two_ended(steps().name), S
     w.log_table = &log_table[0, 0]
     w.rows = NULL if rows is None else &rows[0]
-    w.log_lossy = max(LOG_LOSSY, LOG_ROOM - log(smallest))
+    w.log_lossy = log_lossy(smallest)
     w.gamma = NULL if gamma is None else &gamma[0, 0]
     try:
         vectors = new_rows(3 * NODES + 2, NODES)  # both weights, zeros, start, accept

@@ -14,8 +14,8 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from .layout cimport (
-    CHUNK, Blocks, Emit, Graph, Layout, Steps, block_length, blocks_of, emit_row, epoch_of,
-    free_rows, longest_sequence, new_rows, new_table, run_length, steps,
+    CHUNK, Blocks, Emit, Graph, Layout, Steps, best_end, block_length, blocks_of, emit_row,
+    epoch_of, free_rows, longest_sequence, new_rows, new_table, run_length, steps,
 )
 
 
@@ -37,15 +37,6 @@ cdef inline void first_step(const Graph *g, const Scores *s, const double *log_b
         m = g.start_nodes[i]
         if m >= 0:
             out[m] = s.log_start[i] + log_b[m]
-
-
-cdef inline int64_t best_end(const Graph *g, const double *values) noexcept nogil:
-    """The first of the best accepting nodes; -1 where none is feasible."""
-    cdef int64_t m, best = -1
-    for m in range(g.n_nodes):
-        if g.accept[m] and values[m] > (values[best] if best >= 0 else -INFINITY):
-            best = m
-    return best
 
 
 cdef double decode(const Graph *g, const Steps *do, const Scores *s, Emit *emit, int64_t origin,
@@ -73,7 +64,7 @@ cdef double decode(const Graph *g, const Steps *do, const Scores *s, Emit *emit,
         do.max_step(&ahead, s.weights, before, emit_row(g, emit, origin + t, stop),
                     values + row * N)
     before = values + row * N
-    m = best_end(g, before)
+    m = best_end(g, before, 1)
     if m < 0:
         return -INFINITY
     best = before[m]
@@ -120,7 +111,7 @@ cdef double decode_small(const Graph *g, const Steps *do, const Scores *s, Emit 
                              emit.rows + origin + t if emit.by_node else NULL,
                              here, values + N if here == values else values, choices + t * N)
         t += n
-    m = best_end(g, here)
+    m = best_end(g, here, 1)
     if m < 0:
         return -INFINITY
     best = here[m]
