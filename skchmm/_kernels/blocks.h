@@ -28,25 +28,20 @@ typedef struct {
     double *counts; /* by entry of the blocks ahead, or NULL */
 } Backward;
 
-/* Nodes of a graph that have equally many edges: node[begin] .. node[end - 1]. */
+/* The edges of an epoch, for 8 sequences side by side; by target, or by source. `nodes` is read from
+ * front to back, as runs of nodes with equally many edges: alike, degree, n; then n times a node, its
+ * state and the source (the target) of each edge. Alike is 1, or 4 for four nodes in a row with the
+ * same others: the first node, the states of all, the others once. It ends with n = 0. All but alike,
+ * degree and n are places in a row: 8 times a number. */
 typedef struct {
-    int32_t degree;
-    int32_t alike; /* 4: of four at a time, all have the same others; else 1 */
-    int32_t begin, end;
-    int32_t edge; /* the first of their edges, which follow each other */
-} Run;
-
-/* The edges of an epoch, for 8 sequences side by side; by target, or by source. Nodes and states are
- * places in a row: 8 times their number. */
-typedef struct {
-    int64_t n_nodes, n_runs;
-    const Run *runs;
-    const int32_t *node;
-    const int32_t *state;  /* of the same nodes */
-    const int32_t *other;  /* the source (the target) of each edge */
+    int64_t n_nodes;
+    const int32_t *nodes;
+    int64_t edge;          /* the first; the others follow in the order of `nodes` */
+    const double *numbers; /* of each edge: LANES_NUMBER + source, which the last bits then are */
     const int32_t *states; /* of all nodes in increasing order, plain numbers */
 } Side;
 
+#define LANES_NUMBER 4503599627370496.0 /* 2^52 */
 /* Sums of 8 sequences are kept within these bounds. */
 #define LANES_LOW 1e-30
 #define LANES_HIGH 1e20
@@ -100,6 +95,8 @@ static inline void eight_store_head(double *p, Eight a, int64_t left)
 static inline void eight_bytes(uint8_t *p, Eight a)
 { for (int i = 0; i < 8; i++) p[i] = (uint8_t)a.x[i]; }
 
+static inline void eight_number_bytes(uint8_t *p, Eight a)
+{ for (int i = 0; i < 8; i++) p[i] = (uint8_t)(a.x[i] - LANES_NUMBER); }
 static inline Eight eight_sub(Eight a, Eight b)
 { for (int i = 0; i < 8; i++) a.x[i] -= b.x[i]; return a; }
 static inline Eight eight_min(Eight a, Eight b)
@@ -123,9 +120,8 @@ static inline void eight_transpose(Eight *x)
 }
 
 #define TARGET
-#define NUMBER(j) eight_spread((double)((j) / 8))
 #define EXPONENT eight_exponent
-#define NUMBER_BYTES eight_bytes
+#define NUMBER_BYTES eight_number_bytes
 #define SUB eight_sub
 #define MIN eight_min
 #define ROUND eight_round
@@ -239,6 +235,13 @@ AVX2 static inline void pair_bytes(uint8_t *p, Pair v)
     _mm_storel_epi64((__m128i *)p, _mm_packus_epi16(words, words));
 }
 
+AVX2 static inline void pair_number_bytes(uint8_t *p, Pair v)
+{
+    const __m256d zero = _mm256_set1_pd(LANES_NUMBER);
+    Pair plain = {_mm256_sub_pd(v.a, zero), _mm256_sub_pd(v.b, zero)};
+    pair_bytes(p, plain);
+}
+
 AVX2 static inline Pair pair_round(Pair x)
 { Pair r = {_mm256_round_pd(x.a, 8), _mm256_round_pd(x.b, 8)}; return r; }
 AVX2 static inline __m256d quad_power(__m256d k)
@@ -286,9 +289,8 @@ AVX2 static inline void pair_transpose(Pair *x)
 }
 
 #define TARGET AVX2
-#define NUMBER(j) pair_spread((double)((j) / 8))
 #define EXPONENT pair_exponent
-#define NUMBER_BYTES pair_bytes
+#define NUMBER_BYTES pair_number_bytes
 #define SUB pair_sub
 #define MIN pair_min
 #define ROUND pair_round
@@ -386,14 +388,10 @@ AVX512 static inline void wide_transpose(__m512d *x)
     }
 }
 
-/* 8 times a whole number kept as its bits: picked like any other, and cheap to shorten. */
-AVX512 static inline __m512d wide_number(int32_t j)
-{ return _mm512_castsi512_pd(_mm512_set1_epi32(j)); }
 AVX512 static inline void wide_number_bytes(uint8_t *p, __m512d v)
-{ _mm_storel_epi64((__m128i *)p, _mm512_cvtepi64_epi8(_mm512_srli_epi64(_mm512_castpd_si512(v), 3))); }
+{ _mm_storel_epi64((__m128i *)p, _mm512_cvtepi64_epi8(_mm512_castpd_si512(v))); }
 
 #define TARGET AVX512
-#define NUMBER wide_number
 #define EXPONENT _mm512_getexp_pd
 #define NUMBER_BYTES wide_number_bytes
 #define SUB _mm512_sub_pd

@@ -1,6 +1,6 @@
 from libc.stdint cimport int32_t, int64_t
 
-from .layout cimport Graph, Run, Side
+from .layout cimport Graph, Side
 
 
 cdef enum:
@@ -49,14 +49,13 @@ cdef inline void rows_of(const Group *group, const int32_t *rows, int64_t first,
 
 cdef struct Edges:
     int64_t n
-    int32_t *first_run           # of each epoch; one more at the end
-    Run *runs
-    int32_t *node                # (n_epochs, n_nodes), in the order of the runs
-    int32_t *state               # of the same
-    int32_t *source              # of the edges in that order
-    int32_t *target              # all four as places in a row: 8 times a number
+    int32_t *nodes               # of all epochs; see Side
+    int64_t *first               # where those of each epoch begin
+    int32_t *source              # of the edges in that order,
+    int32_t *target              # as places in a row: 8 times a number
     int32_t *number              # of the edge in the graph
     double *base                 # weights
+    double *numbers              # see Side
     double *weights              # (n, 8): those of each lane
 
 
@@ -65,14 +64,11 @@ cdef int make_edges(const Graph *g, const double *weights, bint by_target,
 cdef void free_edges(Edges *edges) noexcept
 
 
-cdef inline Side side_of(const Graph *g, const Edges *edges, bint by_target,
-                         int64_t e) noexcept nogil:
+cdef inline Side side_of(const Graph *g, const Edges *edges, int64_t e) noexcept nogil:
     """The edges of an epoch."""
     cdef Side side
     side.n_nodes, side.states = g.n_nodes, g.node_states
-    side.runs = edges.runs + edges.first_run[e]
-    side.n_runs = edges.first_run[e + 1] - edges.first_run[e]
-    side.node = edges.node + e * g.n_nodes
-    side.state = edges.state + e * g.n_nodes
-    side.other = edges.source if by_target else edges.target
+    side.nodes = edges.nodes + edges.first[e]
+    side.edge = g.indptr[e * (g.n_nodes + 1)]
+    side.numbers = edges.numbers
     return side

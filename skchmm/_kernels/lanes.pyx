@@ -1,35 +1,34 @@
 """For 8 sequences at a time: the edges of a graph, in runs of nodes with equally many."""
 from libc.stdint cimport int32_t, int64_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
-from .layout cimport Graph, Run, free_rows, new_rows
+from .layout cimport LANES_NUMBER, Graph, free_rows, new_rows
 
 
 cdef int make_edges(const Graph *g, const double *weights, bint by_target,
                     Edges *edges) except -1:
-    cdef int64_t N = g.n_nodes, E = g.indptr[g.n_epochs * (N + 1) - 1], e, m, k, first, n_runs = 0
+    cdef int64_t N = g.n_nodes, E = g.indptr[g.n_epochs * (N + 1) - 1], e, m, k, first, end = 0
     cdef int32_t *start = NULL   # edges of each node, by target or by source
     cdef int32_t *numbers = NULL
     cdef int32_t *ends = NULL
     memset(edges, 0, sizeof(Edges))
     edges.n = E
-    edges.first_run = <int32_t *> calloc(g.n_epochs + 1, sizeof(int32_t))
-    edges.runs = <Run *> malloc(g.n_epochs * N * sizeof(Run))
-    edges.node = <int32_t *> malloc(g.n_epochs * N * sizeof(int32_t))
-    edges.state = <int32_t *> malloc(g.n_epochs * N * sizeof(int32_t))
+    edges.nodes = <int32_t *> malloc((g.n_epochs * (5 * N + 3) + E) * sizeof(int32_t))
+    edges.first = <int64_t *> malloc(g.n_epochs * sizeof(int64_t))
     edges.source = <int32_t *> malloc((E + 1) * sizeof(int32_t))
     edges.target = <int32_t *> malloc((E + 1) * sizeof(int32_t))
     edges.number = <int32_t *> malloc((E + 1) * sizeof(int32_t))
     edges.base = new_rows(1, E)
+    edges.numbers = new_rows(1, E)
     edges.weights = new_rows(E, 8)
     start = <int32_t *> malloc((N + 2) * sizeof(int32_t))
     numbers = <int32_t *> malloc((E + 1) * sizeof(int32_t))
     ends = <int32_t *> malloc((E + 1) * sizeof(int32_t))
     try:
-        if (edges.first_run == NULL or edges.runs == NULL or edges.node == NULL
-                or edges.state == NULL or edges.source == NULL or edges.target == NULL
-                or edges.number == NULL or start == NULL or numbers == NULL or ends == NULL):
+        if (edges.nodes == NULL or edges.first == NULL or edges.source == NULL
+                or edges.target == NULL or edges.number == NULL or start == NULL
+                or numbers == NULL or ends == NULL):
             raise MemoryError
         for e in range(g.n_epochs):
             first = g.indptr[e * (N + 1)]
@@ -45,12 +44,12 @@ cdef int make_edges(const Graph *g, const double *weights, bint by_target,
                 m = ends[k] if by_target else g.sources[k]
                 numbers[first + start[m + 1]] = <int32_t> k
                 start[m + 1] += 1
-            n_runs += lay_runs(g, by_target, start, numbers + first, ends, first,
-                               edges.node + e * N, edges.state + e * N, edges.runs + n_runs,
-                               edges)
-            edges.first_run[e + 1] = <int32_t> n_runs
+            edges.first[e] = end
+            end += lay_nodes(g, by_target, start, numbers + first, ends, first, edges.nodes + end,
+                             edges)
         for k in range(E):
             edges.base[k] = weights[edges.number[k]]
+            edges.numbers[k] = LANES_NUMBER + g.sources[edges.number[k]]
     finally:
         free(start)
         free(numbers)
@@ -58,18 +57,18 @@ cdef int make_edges(const Graph *g, const double *weights, bint by_target,
     return 0
 
 
-cdef int64_t lay_runs(const Graph *g, bint by_target, const int32_t *start,
-                      const int32_t *numbers, const int32_t *ends, int64_t first, int32_t *node,
-                      int32_t *state, Run *runs, Edges *edges) noexcept nogil:
-    """Nodes by degree, those that are alike in fours apart; the number of runs."""
-    cdef int64_t N = g.n_nodes, n_runs = 0, n = 0, degree, four, m, j, k, widest = 0
-    cdef int64_t edge = first
+cdef int64_t lay_nodes(const Graph *g, bint by_target, const int32_t *start,
+                       const int32_t *numbers, const int32_t *ends, int64_t first, int32_t *nodes,
+                       Edges *edges) noexcept nogil:
+    """Lay out an epoch, as Side has it; the length of that."""
+    cdef int64_t N = g.n_nodes, degree, four, m, j, k, widest = 0, edge = first, n = 0, run
     for m in range(N):
         widest = max(widest, start[m + 1] - start[m])
     for degree in range(widest + 1):
         for four in range(1, -1, -1):
-            runs[n_runs].degree, runs[n_runs].alike = <int32_t> degree, 4 if four else 1
-            runs[n_runs].begin, runs[n_runs].edge = <int32_t> n, <int32_t> edge
+            run = n
+            nodes[run], nodes[run + 1], nodes[run + 2] = 4 if four else 1, <int32_t> degree, 0
+            n += 3
             m = 0
             while m < N:
                 j = 1
@@ -77,20 +76,24 @@ cdef int64_t lay_runs(const Graph *g, bint by_target, const int32_t *start,
                     if degree > 0 and alike(g, by_target, start, numbers, ends, m):
                         j = 4
                     if (j == 4) == four:
-                        for k in range(m, m + j):
-                            node[n] = <int32_t> (8 * k)
-                            state[n] = 8 * g.node_states[k]
-                            n += 1
+                        nodes[run + 2] += 1
+                        nodes[n] = <int32_t> (8 * m)
+                        for k in range(j):
+                            nodes[n + 1 + k] = 8 * g.node_states[m + k]
+                        n += 1 + j
                         for k in range(start[m], start[m + j]):
                             edges.number[edge] = numbers[k]
                             edges.source[edge] = 8 * g.sources[numbers[k]]
                             edges.target[edge] = 8 * ends[numbers[k]]
+                            if k < start[m + 1]:
+                                nodes[n] = (edges.source if by_target else edges.target)[edge]
+                                n += 1
                             edge += 1
                 m += j
-            runs[n_runs].end = <int32_t> n
-            if n > runs[n_runs].begin:
-                n_runs += 1
-    return n_runs
+            if nodes[run + 2] == 0:
+                n = run
+    nodes[n], nodes[n + 1], nodes[n + 2] = 1, 0, 0
+    return n + 3
 
 
 cdef bint alike(const Graph *g, bint by_target, const int32_t *start, const int32_t *numbers,
@@ -111,12 +114,11 @@ cdef bint alike(const Graph *g, bint by_target, const int32_t *start, const int3
 
 
 cdef void free_edges(Edges *edges) noexcept:
-    free(edges.first_run)
-    free(edges.runs)
-    free(edges.node)
-    free(edges.state)
+    free(edges.nodes)
+    free(edges.first)
     free(edges.source)
     free(edges.target)
     free(edges.number)
     free_rows(edges.base)
+    free_rows(edges.numbers)
     free_rows(edges.weights)

@@ -76,29 +76,37 @@ TARGET static int NAME(lanes_exp)(int64_t n, int64_t n_states, double log_lossy,
     return any;
 }
 
-/* The nodes of a run have equally many edges. Where that number is known to the compiler there is
- * no inner loop, whose end would be guessed wrongly at every other node of a sparse graph. FOUR nodes
- * with the same others are done at once; written out, so that what they work on stays in registers. */
-#define RUN_OF_NODES(ONE, FOUR)                                                         \
-    do {                                                                                \
-        if (r->alike == 4) {                                                            \
-            for (int64_t p = r->begin, k = r->edge; p < r->end; p += 4, k += 4 * r->degree) \
-                FOUR(r->degree);                                                        \
-        } else                                                                          \
-            switch (r->degree) {                                                        \
-            case 1: EACH_NODE(ONE, 1); break;                                           \
-            case 2: EACH_NODE(ONE, 2); break;                                           \
-            case 3: EACH_NODE(ONE, 3); break;                                           \
-            case 4: EACH_NODE(ONE, 4); break;                                           \
-            default: EACH_NODE(ONE, r->degree);                                         \
-            }                                                                           \
+/* All nodes of a step. Where the number of edges is known to the compiler there is no inner loop,
+ * whose end would be guessed wrongly at every other node of a sparse graph. FOUR nodes with the same
+ * others are done at once; written out, so that what they work on stays in registers. */
+#define ALL_NODES(ONE, FOUR)                                                          \
+    do {                                                                              \
+        const int32_t *at = g->nodes;                                                 \
+        int64_t k = g->edge;                                                          \
+        while (at[2] > 0) {                                                           \
+            const int64_t alike = at[0], degree = at[1];                              \
+            int64_t left = at[2];                                                     \
+            at += 3;                                                                  \
+            if (alike == 4) {                                                         \
+                for (; left > 0; left--, at += 5 + degree, k += 4 * degree)           \
+                    FOUR(degree);                                                     \
+            } else                                                                    \
+                switch (degree) {                                                     \
+                case 1: EACH_NODE(ONE, 1); break;                                     \
+                case 2: EACH_NODE(ONE, 2); break;                                     \
+                case 3: EACH_NODE(ONE, 3); break;                                     \
+                case 4: EACH_NODE(ONE, 4); break;                                     \
+                default: EACH_NODE(ONE, degree);                                      \
+                }                                                                     \
+        }                                                                             \
     } while (0)
-#define EACH_NODE(ONE, D)                                                \
-    for (int64_t p = r->begin, k = r->edge; p < r->end; p++, k += (D)) { \
-        ONE(D);                                                          \
+#define EACH_NODE(ONE, D)                                 \
+    for (; left > 0; left--, at += 2 + (D), k += (D)) {   \
+        ONE(D);                                           \
     }
-#define EACH_RUN const Run *r = g->runs; r < g->runs + g->n_runs; r++
-#define OTHER(row, k) LOAD((row) + g->other[k])
+#define NODE(i) (at[0] + 8 * (i))
+#define STATE(i) at[1 + (i)]
+#define OTHER(row, alike, j) LOAD((row) + at[1 + (alike) + (j)])
 
 /* n steps; values in two rows in turn, of which the last is returned. choices(t, node, lane) is the
  * source that won, the first of equals; there are at most 256 nodes. */
@@ -109,55 +117,55 @@ TARGET static int NAME(lanes_exp)(int64_t n, int64_t n_states, double log_lossy,
         which = PICK(candidate, best, number, which);        \
         best = MAX(best, candidate);                         \
     } while (0)
-#define FINISH(p, best, which)                                        \
-    do {                                                              \
-        STORE(there + g->node[p], ADD(best, LOAD(emit + g->state[p]))); \
-        NUMBER_BYTES(choices + g->node[p], which);                    \
+#define FINISH(i, best, which)                                     \
+    do {                                                           \
+        STORE(there + NODE(i), ADD(best, LOAD(emit + STATE(i))));  \
+        NUMBER_BYTES(choices + NODE(i), which);                    \
     } while (0)
 #define ONE(D)                                                        \
     do {                                                              \
         W8 best = none, which = zero;                                 \
         if ((D) > 0) {                                                \
-            W8 from = OTHER(here, k);                                 \
+            W8 from = OTHER(here, 1, 0);                              \
             START(best, k);                                           \
-            which = NUMBER(g->other[k]);                              \
+            which = SPREAD(numbers[k]);                               \
         }                                                             \
         for (int64_t j = 1; j < (D); j++) {                           \
-            W8 from = OTHER(here, k + j);                             \
-            W8 number = NUMBER(g->other[k + j]);                      \
+            W8 from = OTHER(here, 1, j);                              \
+            W8 number = SPREAD(numbers[k + j]);                       \
             TRY(best, which, k + j);                                  \
         }                                                             \
-        FINISH(p, best, which);                                       \
+        FINISH(0, best, which);                                       \
     } while (0)
 #define FOUR(D)                                                       \
     do {                                                              \
-        W8 a, b, c, d, e = NUMBER(g->other[k]), f = e, h = e, i = e;  \
-        W8 from = OTHER(here, k);                                     \
+        W8 a, b, c, d, e = SPREAD(numbers[k]), f = e, h = e, i = e;   \
+        W8 from = OTHER(here, 4, 0);                                  \
         START(a, k);                                                  \
         START(b, k + (D));                                            \
         START(c, k + 2 * (D));                                        \
         START(d, k + 3 * (D));                                        \
         for (int64_t j = 1; j < (D); j++) {                           \
-            W8 from = OTHER(here, k + j);                             \
-            W8 number = NUMBER(g->other[k + j]);                      \
+            W8 from = OTHER(here, 4, j);                              \
+            W8 number = SPREAD(numbers[k + j]);                       \
             TRY(a, e, k + j);                                         \
             TRY(b, f, k + j + (D));                                   \
             TRY(c, h, k + j + 2 * (D));                               \
             TRY(d, i, k + j + 3 * (D));                               \
         }                                                             \
-        FINISH(p, a, e);                                     \
-        FINISH(p + 1, b, f);                                 \
-        FINISH(p + 2, c, h);                                 \
-        FINISH(p + 3, d, i);                                 \
+        FINISH(0, a, e);                                              \
+        FINISH(1, b, f);                                              \
+        FINISH(2, c, h);                                              \
+        FINISH(3, d, i);                                              \
     } while (0)
 TARGET static double *NAME(lanes_choose_run)(const Side *g, const double *weights, int64_t n,
                                              int64_t n_states, const double *emit, double *here,
                                              double *there, uint8_t *choices)
 {
-    const W8 none = SPREAD(-INFINITY), zero = NUMBER(0);
+    const W8 none = SPREAD(-INFINITY), zero = SPREAD(LANES_NUMBER);
+    const double *numbers = g->numbers;
     for (int64_t t = 0; t < n; t++, emit += 8 * n_states, choices += 8 * g->n_nodes) {
-        for (EACH_RUN)
-            RUN_OF_NODES(ONE, FOUR);
+        ALL_NODES(ONE, FOUR);
         double *swap = here;
         here = there;
         there = swap;
@@ -175,25 +183,25 @@ TARGET static double *NAME(lanes_choose_run)(const Side *g, const double *weight
     do {                                                \
         W8 a = BEGIN;                                   \
         for (int64_t j = 0; j < (D); j++) {             \
-            W8 from = OTHER(here, k + j);               \
+            W8 from = OTHER(here, 1, j);                \
             TAKE(a, k + j);                             \
         }                                               \
-        FINISH(p, a);                                   \
+        FINISH(0, a);                                   \
     } while (0)
 #define FOUR(D)                                         \
     do {                                                \
         W8 a = BEGIN, b = a, c = a, d = a;              \
         for (int64_t j = 0; j < (D); j++) {             \
-            W8 from = OTHER(here, k + j);               \
+            W8 from = OTHER(here, 4, j);                \
             TAKE(a, k + j);                             \
             TAKE(b, k + j + (D));                       \
             TAKE(c, k + j + 2 * (D));                   \
             TAKE(d, k + j + 3 * (D));                   \
         }                                               \
-        FINISH(p, a);                          \
-        FINISH(p + 1, b);                      \
-        FINISH(p + 2, c);                      \
-        FINISH(p + 3, d);                      \
+        FINISH(0, a);                                   \
+        FINISH(1, b);                                   \
+        FINISH(2, c);                                   \
+        FINISH(3, d);                                   \
     } while (0)
 
 /* Up to n steps, each row after the one before it; the steps done. Stops after a step in which one
@@ -201,11 +209,11 @@ TARGET static double *NAME(lanes_choose_run)(const Side *g, const double *weight
  * in low and high. Weights are (edges, 8). */
 #define BEGIN SPREAD(0.0)
 #define TAKE(sum, edge) sum = FMA(from, LOAD(weights + 8 * (edge)), sum)
-#define FINISH(p, sum)                                            \
+#define FINISH(i, sum)                                            \
     do {                                                          \
         smallest = MIN(smallest, PICK(sum, zero, sum, infinity)); \
         largest = MAX(largest, sum);                              \
-        STORE(out + g->node[p], MUL(sum, LOAD(emit + g->state[p]))); \
+        STORE(out + NODE(i), MUL(sum, LOAD(emit + STATE(i))));    \
     } while (0)
 TARGET static int64_t NAME(lanes_sum_run)(const Side *g, const double *weights, int64_t n,
                                           int64_t n_states, const double *emit, double *here,
@@ -216,8 +224,7 @@ TARGET static int64_t NAME(lanes_sum_run)(const Side *g, const double *weights, 
     while (t < n) {
         double *out = here + 8 * g->n_nodes;
         W8 smallest = infinity, largest = zero;
-        for (EACH_RUN)
-            RUN_OF_NODES(ONE, FOUR);
+        ALL_NODES(ONE, FOUR);
         here = out;
         emit += 8 * n_states;
         t++;
@@ -389,34 +396,38 @@ TARGET static void NAME(lanes_count)(const Side *g, const double *weights, int64
                                      const double *alpha, const double *v, double *counts)
 {
     const int64_t row = 8 * g->n_nodes;
-    for (EACH_RUN)
-        for (int64_t p = r->begin, k = r->edge; p < r->end; p++) {
-            const double *from = alpha + g->node[p];
-            const int64_t end = k + r->degree;
-            for (; k + 3 < end; k += 4) {
-                const double *to[4] = {v + g->other[k], v + g->other[k + 1], v + g->other[k + 2],
-                                       v + g->other[k + 3]};
-                W8 a = BEGIN, b = a, c = a, d = a;
-                for (int64_t t = 0; t < n * row; t += row) {
-                    W8 x = LOAD(from - t);
-                    a = FMA(x, LOAD(to[0] + t), a);
-                    b = FMA(x, LOAD(to[1] + t), b);
-                    c = FMA(x, LOAD(to[2] + t), c);
-                    d = FMA(x, LOAD(to[3] + t), d);
+    int64_t k = g->edge;
+    for (const int32_t *at = g->nodes; at[2] > 0;) {
+        const int64_t alike = at[0], degree = at[1], size = 1 + alike + degree;
+        const int32_t *end = at + 3 + at[2] * size;
+        for (at += 3; at < end; at += size)
+            for (int64_t i = 0; i < alike; i++) {
+                const double *from = alpha + NODE(i);
+                const int32_t *other = at + 1 + alike, *last = other + degree;
+                for (; other + 3 < last; other += 4, k += 4) {
+                    const double *to[4] = {v + other[0], v + other[1], v + other[2], v + other[3]};
+                    W8 a = BEGIN, b = a, c = a, d = a;
+                    for (int64_t t = 0; t < n * row; t += row) {
+                        W8 x = LOAD(from - t);
+                        a = FMA(x, LOAD(to[0] + t), a);
+                        b = FMA(x, LOAD(to[1] + t), b);
+                        c = FMA(x, LOAD(to[2] + t), c);
+                        d = FMA(x, LOAD(to[3] + t), d);
+                    }
+                    COUNT(k, a);
+                    COUNT(k + 1, b);
+                    COUNT(k + 2, c);
+                    COUNT(k + 3, d);
                 }
-                COUNT(k, a);
-                COUNT(k + 1, b);
-                COUNT(k + 2, c);
-                COUNT(k + 3, d);
+                for (; other < last; other++, k++) {
+                    const double *to = v + other[0];
+                    W8 a = BEGIN;
+                    for (int64_t t = 0; t < n * row; t += row)
+                        a = FMA(LOAD(from - t), LOAD(to + t), a);
+                    COUNT(k, a);
+                }
             }
-            for (; k < end; k++) {
-                const double *to = v + g->other[k];
-                W8 a = BEGIN;
-                for (int64_t t = 0; t < n * row; t += row)
-                    a = FMA(LOAD(from - t), LOAD(to + t), a);
-                COUNT(k, a);
-            }
-        }
+    }
 }
 #undef COUNT
 
@@ -424,9 +435,9 @@ TARGET static void NAME(lanes_count)(const Side *g, const double *weights, int64
  * to t - 1. alpha, emit and gamma are given at the first t and go down from there. Rows of beta are
  * such that alpha . beta is 1 but for rounding; a node without alpha, or of which it would be 1e-180
  * or less, has none. counts(edge, lane), by source, are added to where given. v: LANES_STEPS rows. */
-#define FINISH(p, sum)                  \
-    STORE(beta + g->node[p],            \
-          PICK(LOAD(alpha + g->node[p]), zero, PICK(sum, least, sum, zero), zero))
+#define FINISH(i, sum)              \
+    STORE(beta + NODE(i),           \
+          PICK(LOAD(alpha + NODE(i)), zero, PICK(sum, least, sum, zero), zero))
 TARGET static void NAME(lanes_back_run)(const Side *g, const double *weights, int64_t n,
                                         int64_t n_states, int active, const double *alpha,
                                         const double *emit, double **gamma, double *beta,
@@ -439,8 +450,7 @@ TARGET static void NAME(lanes_back_run)(const Side *g, const double *weights, in
         W8 scale = NAME(lanes_gamma)(g, n_states, active, alpha, emit, gamma, beta, by_state, here);
         alpha -= row;
         emit -= 8 * n_states;
-        for (EACH_RUN)
-            RUN_OF_NODES(ONE, FOUR);
+        ALL_NODES(ONE, FOUR);
         if (counts) {
             for (int64_t m = 0; m < g->n_nodes; m++)
                 STORE(here + 8 * m, MUL(LOAD(here + 8 * m), scale));
@@ -459,9 +469,10 @@ TARGET static void NAME(lanes_back_run)(const Side *g, const double *weights, in
 #undef BEGIN
 #undef ONE
 #undef FOUR
-#undef RUN_OF_NODES
+#undef ALL_NODES
 #undef EACH_NODE
-#undef EACH_RUN
+#undef NODE
+#undef STATE
 #undef OTHER
 
 #undef TARGET
@@ -489,6 +500,5 @@ TARGET static void NAME(lanes_back_run)(const Side *g, const double *weights, in
 #undef POWER
 #undef ABOVE
 #undef TRANSPOSE
-#undef NUMBER
 #undef EXPONENT
 #undef NUMBER_BYTES

@@ -255,7 +255,7 @@ cdef void forward(const Graph *g, const Steps *do, const Model *p, const Group *
             if t == begin + n:
                 break
             e = epoch_of(g, t, e)
-            side = side_of(g, &w.ahead, True, e)
+            side = side_of(g, &w.ahead, e)
             watched = (1 << active_at(group, t)) - 1
             beyond = near = close = 0
             for l in range(LANES):
@@ -306,7 +306,7 @@ cdef void backward(const Graph *g, const Steps *do, const Group *group, Work *w,
                 for m in range(l, N, 8):
                     w.beta[m] = w.ends[m]
         e = epoch_of(g, t, e)
-        side = side_of(g, &w.back, False, e)
+        side = side_of(g, &w.back, e)
         last = max(max(group.length[active] if active < group.n else 0, 1), g.epochs[e])
         care = False
         while w.n_events > 0 and w.events[w.n_events - 1].t == t:

@@ -67,7 +67,7 @@ cdef void decode_group(const Graph *g, const Steps *do, const double *log_start,
             e = epoch_of(g, t, e)
             if e + 1 < g.n_epochs:
                 end = min(end, g.epochs[e + 1])
-            side = side_of(g, &w.edges, True, e)
+            side = side_of(g, &w.edges, e)
             here = do.lanes_choose_run(
                 &side, w.edges.base, end - t, S, w.emit + (t - begin) * S * LANES, here,
                 w.values + N if here == w.values else w.values, w.choices + t * N)

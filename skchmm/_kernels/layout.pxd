@@ -22,20 +22,13 @@ cdef extern from "blocks.h" nogil:
 
     int LANES_STEPS
 
-    ctypedef struct Run:
-        int32_t degree
-        int32_t alike
-        int32_t begin
-        int32_t end
-        int32_t edge
+    const double LANES_NUMBER
 
     ctypedef struct Side:
         int64_t n_nodes
-        int64_t n_runs
-        const Run *runs
-        const int32_t *node
-        const int32_t *state
-        const int32_t *other
+        const int32_t *nodes
+        int64_t edge
+        const double *numbers
         const int32_t *states
 
     ctypedef struct Steps:
