@@ -81,13 +81,6 @@ class SequenceEstimator(DocumentedMixin, BaseEstimator):
             )
         return classes
 
-    def _labels_of(self, path):
-        """The labels of state indices."""
-        classes = self.classes_
-        if classes.dtype.kind == "i" and np.array_equal(classes, np.arange(len(classes))):
-            return path.astype(classes.dtype)
-        return classes.take(path)
-
     def _encode_labels(self, y, sequences):
         """Label indices of rows, int64; -1 where the label is missing."""
         labels = read_labels(y, sequences)

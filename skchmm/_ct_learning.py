@@ -7,11 +7,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import emissions
 from ._estimation import normalise, read_fixed
+from ._expectation import Expected, collect
 from ._learning import LearningMixin, _check_columns, start_and_emission
 from ._progress import with_callbacks
 from ._semantics import SEMANTICS
 from ._times import of_frames, timed
-from .exceptions import InfeasibleSequenceError
 from .sequences import read_labels, read_step_weights, read_weights
 
 
@@ -141,15 +141,13 @@ class CTLearningMixin(LearningMixin):
         smoothed = self._chain(startprob, generator).smooth(
             frames, data.offsets, seq_weights=data.weights, counts=True, n_jobs=self.n_jobs
         )
-        used = data.weights > 0
-        bad = np.flatnonzero(np.isneginf(smoothed.log_z) & used)
-        if len(bad):
-            raise InfeasibleSequenceError(self._explain_briefly(data.sequences, bad[0]))
-        return float(np.dot(smoothed.log_z[used], data.weights[used])), smoothed
+        expected = Expected(smoothed, *collect(emission, smoothed.posteriors, data))
+        return self._objective(smoothed.log_z, data), expected
 
-    def _m_step(self, parameters, smoothed, data):
+    def _m_step(self, parameters, expected, data):
         startprob, generator, emission = parameters
-        startprob, emission = start_and_emission(startprob, emission, smoothed.posteriors, data)
+        startprob, emission = start_and_emission(startprob, emission, expected, data)
+        smoothed = expected.smoothed
         stays = smoothed.stays[:, None]
         rates = np.divide(smoothed.jumps, stays, out=generator.copy(), where=stays > 0)
         return startprob, generator_of(rates, data.fixed), emission

@@ -7,7 +7,7 @@ from ._gapped_log import LogExponential
 from ._gaps import Gaps, index_of
 from ._kernels.gapped_viterbi import best_steps
 from ._threads import spread
-from .inference import longest
+from .inference import labelled, longest
 
 # An entry this much above the floor is right.
 CERTAIN = 1e12
@@ -22,10 +22,10 @@ class DecodingMixin:
 
     floors = (None,)
 
-    def decode(self, frames, offsets, *, n_jobs=None):
-        """Best states at the observations: (indices int32 (n_steps,), log P (n_sequences,))."""
+    def decode(self, frames, offsets, *, labels=None, n_jobs=None):
+        """Best labels, or state indices, at the observations, and log P (n_sequences,)."""
         nodes, log_prob = self.decoder.decode_nodes(frames, offsets, n_jobs=n_jobs)
-        return self.decoder.states_of(nodes), log_prob
+        return labelled(self.decoder.states_of(nodes), labels), log_prob
 
     @property
     def decoder(self):

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from . import emissions
 from ._base import encode_labels
 from ._estimation import count_labels, normalise, read_fixed, run_em, warn_not_converged
+from ._expectation import expect, parts_of
 from ._progress import CallbackSupportMixin, Progress, with_callbacks
 from .constraints.compile import compile, flatten
 from .exceptions import InfeasibleSequenceError
@@ -78,6 +79,8 @@ class LearningMixin(CallbackSupportMixin):
             self._fit_labelled(emission, data)
         else:
             data.weights = read_weights(sample_weight, sequences)
+            least = emission.part_steps if self._in_parts else None
+            data.parts = parts_of(emission, data, S, self.n_jobs, least=least)
             self._fit_em(emission, data, context)
         self.graph_ = self._chain().graph
         return self
@@ -190,36 +193,31 @@ class LearningMixin(CallbackSupportMixin):
 
     def _e_step(self, parameters, data):
         startprob, transmat, emission = parameters
-        frames = emission.log_likelihood(data.encoded)
-        if data.codes is not None:
-            frames = frames.clamp(data.codes)
         chain = self._chain(startprob, transmat)
-        smoothed = chain.smooth(
-            frames, data.offsets, seq_weights=data.weights, counts=True, n_jobs=self.n_jobs
-        )
-        bad = np.flatnonzero(np.isneginf(smoothed.log_z) & (data.weights > 0))
+        expected = expect(chain, emission, data.parts, self.n_jobs)
+        return self._objective(expected.smoothed.log_z, data), expected
+
+    def _objective(self, log_z, data):
+        """log P(Y, Acc) of all sequences by weight."""
+        used = data.weights > 0
+        bad = np.flatnonzero(np.isneginf(log_z) & used)
         if len(bad):
             raise InfeasibleSequenceError(self._explain_briefly(data.sequences, bad[0]))
-        used = data.weights > 0
-        return float(np.dot(smoothed.log_z[used], data.weights[used])), smoothed
+        return float(np.dot(log_z[used], data.weights[used]))
 
-    def _m_step(self, parameters, smoothed, data):
+    def _m_step(self, parameters, expected, data):
         startprob, transmat, emission = parameters
-        startprob, emission = start_and_emission(startprob, emission, smoothed.posteriors, data)
-        return startprob, normalise(smoothed.transitions, data.trans_fixed, transmat), emission
+        startprob, emission = start_and_emission(startprob, emission, expected, data)
+        transmat = normalise(expected.smoothed.transitions, data.trans_fixed, transmat)
+        return startprob, transmat, emission
 
 
-def start_and_emission(startprob, emission, posteriors, data):
+def start_and_emission(startprob, emission, expected, data):
     """The M-step of what does not depend on how states follow each other."""
-    if (data.weights == 0).any():
-        posteriors = np.nan_to_num(posteriors)
-    starts = posteriors[data.offsets[:-1]].T @ data.weights
-    if (data.weights != 1).any():
-        posteriors = posteriors * data.step_weights[:, None]
     if not emission.needs_labels:
         emission = deepcopy(emission)
-        emission.maximise(emission.accumulate(data.encoded, posteriors, data.offsets))
-    return normalise(starts, data.start_fixed, startprob), emission
+        emission.maximise(expected.statistics)
+    return normalise(expected.starts, data.start_fixed, startprob), emission
 
 
 class _Data:
@@ -230,7 +228,7 @@ class _Data:
         self.sequences = sequences
         self.offsets = sequences.offsets
         self.step_weights = step_weights
-        self.weights = None  # one a sequence, for EM
+        self.weights = self.parts = None  # for EM; one weight a sequence
         self.codes = codes
         self.start_fixed = start_fixed
         self.trans_fixed = trans_fixed

@@ -5,37 +5,60 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from itertools import pairwise
 
-import numpy as np
 from joblib import effective_n_jobs
 
 
-def spread(run, offsets, n_jobs):
-    """Run over ranges of sequences of about equal numbers of steps, one a thread."""
-    n_sequences = len(offsets) - 1
-    n_threads = 1 if n_jobs in (None, 1) else min(effective_n_jobs(n_jobs), n_sequences)
-    if n_threads == 1:
-        return [run(0, n_sequences)]
-    share = np.linspace(0, offsets[-1], n_threads + 1)
-    cuts = np.searchsorted(offsets, share)
-    cuts[0], cuts[-1] = 0, n_sequences
-    ranges = [(a, b) for a, b in pairwise(cuts.tolist()) if a < b]
-    return _run_together(run, ranges)
+def spread(run, offsets, n_jobs, *, most=None):
+    """What run(begin, end) gives for each of the ranges of sequences."""
+    return each(lambda part: run(*part), ranges_of(offsets, n_jobs, most=most), n_jobs)
 
 
-def _run_together(run, ranges):
-    """What run gives for each range: the first in this thread, the others in those of the pool."""
+def ranges_of(offsets, n_jobs, *, most=None):
+    """Ranges of sequences, (begin, end), of about equal numbers of steps.
+
+    There is one a thread; more where they would have more than `most` steps.
+    """
+    n_sequences, n_steps = len(offsets) - 1, int(offsets[-1] - offsets[0])
+    n_ranges = n_threads = min(_threads(n_jobs), n_sequences)
+    if most is not None and n_steps > most * n_threads:
+        n_ranges = min(-(-n_steps // (most * n_threads)) * n_threads, n_sequences)
+    if n_ranges == 1:
+        return [(0, n_sequences)]
+    shares = [offsets[0] + n_steps * i // n_ranges for i in range(1, n_ranges)]
+    cuts = [0, *offsets.searchsorted(shares).tolist(), n_sequences]
+    return [(a, b) for a, b in pairwise(cuts) if a < b]
+
+
+def _threads(n_jobs):
+    return 1 if n_jobs in (None, 1) else effective_n_jobs(n_jobs)
+
+
+def each(run, items, n_jobs):
+    """What run gives for each item. This thread and some of a pool take one after the other."""
+    if len(items) == 1 or _threads(n_jobs) == 1:
+        return [run(item) for item in items]
+    results = [None] * len(items)
+    left = iter(range(len(items)))  # a single step of it cannot be interrupted
+
+    def work():
+        try:
+            for i in left:
+                results[i] = run(items[i])
+        finally:
+            for _ in left:  # after an error, nobody begins another one
+                pass
+
     pool = _pool(os.getpid())
-    futures = [pool.submit(run, *part) for part in ranges[1:]]
+    futures = [pool.submit(work) for _ in range(min(_threads(n_jobs), len(items)) - 1)]
     try:
-        results = [run(*ranges[0])]
-        for part, future in zip(ranges[1:], futures):
-            # nobody waits for what no thread has begun: all of them may be waiting themselves
-            results.append(run(*part) if future.cancel() else future.result())
-        return results
+        work()
     finally:
-        for future in futures:  # after an error, none may go on writing
-            if not future.cancel():
-                future.exception()
+        # nobody waits for what no thread has begun: all of them may be waiting themselves
+        errors = [future.exception() for future in futures if not future.cancel()]
+    for error in errors:
+        if error is not None:
+            raise error
+    return results
 
 
 @lru_cache(maxsize=1)

@@ -12,9 +12,10 @@ from ._base import SequenceEstimator
 from ._learning import LearningMixin
 from .constraints.compile import compile, flatten
 from .emissions import Frames
+from .emissions.base import PendingFrames
 from .exceptions import InfeasibleSequenceError, InfeasibleSequenceWarning
 from .graph import AugmentedGraph
-from .inference import Chain, best_feasible_path, check_frames
+from .inference import Chain, best_feasible_path, check_frames, labelled
 
 
 class ConstrainedHMM(LearningMixin, AnswersMixin, SequenceEstimator):
@@ -111,6 +112,8 @@ class ConstrainedHMM(LearningMixin, AnswersMixin, SequenceEstimator):
     [array(['a', 'b', 'b', 'b', 'c'], dtype='<U1')]
     """
 
+    _in_parts = True  # whether the chain takes frames in parts
+
     def __init__(
         self,
         n_states=None,
@@ -183,6 +186,16 @@ class ConstrainedHMM(LearningMixin, AnswersMixin, SequenceEstimator):
             )
         return frames
 
+    def _pending(self, sequences):
+        """Frames, computed in parts where that gives the same."""
+        least = self.emission_.part_steps if self._in_parts else None
+        if least is None or sequences.n_steps < 2 * least:
+            return self._frames(sequences)
+        return PendingFrames(
+            lambda begin, end: self._frames(sequences.part(begin, end)),
+            sequences.n_sequences, sequences.n_steps, len(self.classes_),
+        )  # fmt: skip
+
     # ------------------------------------------------------------- inference
     def predict(self, X, *, lengths=None, groups=None):
         """The decoded label path of each sequence.
@@ -196,7 +209,10 @@ class ConstrainedHMM(LearningMixin, AnswersMixin, SequenceEstimator):
         labels, in the form in which the sequences came
         """
         sequences = self._read(X, lengths, groups)
-        return sequences.restore(self._labels_of(self._predict_index(sequences)))
+        if self.algorithm == "viterbi":
+            frames = self._pending(sequences)
+            return sequences.restore(self._decode(sequences, frames, self.classes_)[0])
+        return sequences.restore(labelled(self._predict_index(sequences), self.classes_))
 
     def decode(self, X, *, lengths=None, groups=None):
         """The most probable feasible paths and their log probabilities.
@@ -208,9 +224,9 @@ class ConstrainedHMM(LearningMixin, AnswersMixin, SequenceEstimator):
         path : labels, in the form in which the sequences came
         """
         sequences = self._read(X, lengths, groups)
-        path, log_prob = self._decode(sequences, self._frames(sequences))
+        path, log_prob = self._decode(sequences, self._pending(sequences), self.classes_)
         single = sequences.form == "stacked" and sequences.n_sequences == 1
-        return float(log_prob[0]) if single else log_prob, sequences.restore(self._labels_of(path))
+        return float(log_prob[0]) if single else log_prob, sequences.restore(path)
 
     def predict_proba(self, X, *, lengths=None, groups=None):
         """P(x_t | Y, Acc): exact smoothed marginals over the feasible paths.
@@ -220,13 +236,13 @@ class ConstrainedHMM(LearningMixin, AnswersMixin, SequenceEstimator):
         ndarray (n_steps, S), or a list of them; columns as in `classes_`
         """
         sequences = self._read(X, lengths, groups)
-        return sequences.restore(self._posteriors(sequences, self._frames(sequences)))
+        return sequences.restore(self._posteriors(sequences, self._pending(sequences)))
 
     def predict_log_proba(self, X, *, lengths=None, groups=None):
         """Logarithm of `predict_proba`."""
         sequences = self._read(X, lengths, groups)
         with np.errstate(divide="ignore"):
-            logs = np.log(self._posteriors(sequences, self._frames(sequences)))
+            logs = np.log(self._posteriors(sequences, self._pending(sequences)))
         return sequences.restore(logs)
 
     def log_likelihood(self, X, *, lengths=None, groups=None):
@@ -238,7 +254,7 @@ class ConstrainedHMM(LearningMixin, AnswersMixin, SequenceEstimator):
         """
         sequences = self._read(X, lengths, groups)
         return self._chain().log_likelihood(
-            self._frames(sequences), sequences.offsets, n_jobs=self.n_jobs
+            self._pending(sequences), sequences.offsets, n_jobs=self.n_jobs
         )
 
     def log_feasibility(self, X, *, lengths=None, groups=None):
@@ -257,7 +273,7 @@ class ConstrainedHMM(LearningMixin, AnswersMixin, SequenceEstimator):
 
     def _predict_index(self, sequences):
         """State indices of `predict`, flat."""
-        frames = self._frames(sequences)
+        frames = self._pending(sequences)
         if self.algorithm == "viterbi":
             return self._decode(sequences, frames)[0]
         posteriors = self._posteriors(sequences, frames)
@@ -276,13 +292,16 @@ class ConstrainedHMM(LearningMixin, AnswersMixin, SequenceEstimator):
             _replace(path, free, sequences.offsets, bad)
         return path
 
-    def _decode(self, sequences, frames):
-        path, log_prob = self._chain().decode(frames, sequences.offsets, n_jobs=self.n_jobs)
+    def _decode(self, sequences, frames, labels=None):
+        """Paths of labels, or of state indices, and their log probabilities."""
+        path, log_prob = self._chain().decode(
+            frames, sequences.offsets, labels=labels, n_jobs=self.n_jobs
+        )
         bad = np.flatnonzero(np.isneginf(log_prob))
         if len(bad):
             self._report_infeasible(sequences, bad)
             free, free_prob = self._chain(constrained=False).decode(
-                frames, sequences.offsets, n_jobs=self.n_jobs
+                frames, sequences.offsets, labels=labels, n_jobs=self.n_jobs
             )
             self._check_possible(sequences, free_prob)
             _replace(path, free, sequences.offsets, bad)

@@ -100,6 +100,8 @@ class CTConstrainedHMM(CTLearningMixin, CTAnswersMixin, ConstrainedHMM):
     __metadata_request__predict_log_proba = {"times": True}
     __metadata_request__score = {"times": True}
 
+    _in_parts = False
+
     def __init__(
         self,
         n_states=None,

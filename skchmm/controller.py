@@ -181,6 +181,7 @@ class Controller:
         """Whether it accepts each of many paths, given as label indices and offsets."""
         offsets = np.asarray(offsets, dtype=np.int64)
         self.check_length(int(np.diff(offsets).max(initial=0)))
+        labels = np.asarray(labels, dtype=np.int32)
         last = automata.read_paths(self.tables, self.epochs, labels, offsets)
         return (last >= 0) & self.accept[last]
 

@@ -13,10 +13,14 @@ from ._kernels.log_space import forward_backward_log
 from ._kernels.two_ended import handles, two_ended
 from ._kernels.viterbi import viterbi
 from ._threads import spread
+from .emissions.base import PendingFrames
 
 # A larger table over all steps is replaced by blocks of it that are filled again on the way back:
 # what does not fit the cache costs more to store than to compute.
 TABLE_BYTES = 1 << 19
+# So many bytes of log-likelihoods are computed before they are worked on. Of fewer, the tables that
+# a kernel sets up would cost more than they save.
+FRAMES_BYTES = 1 << 25
 # Sequences are worked on 8 at a time while their rows fit the cache and edges, not whole rows of a
 # matrix, are what a step costs.
 LANES_BYTES = 1 << 22
@@ -75,12 +79,13 @@ class Chain:
         """Whether these are the chain's parameters."""
         return np.array_equal(self.start, startprob) and np.array_equal(self.transmat, transmat)
 
-    def decode(self, frames, offsets, *, n_jobs=None):
-        """Best paths: (state indices int32 (n_steps,), log P(path, Y) (n_sequences,))."""
+    def decode(self, frames, offsets, *, labels=None, n_jobs=None):
+        """Best paths: (labels, or state indices, (n_steps,), log P(path, Y) (n_sequences,))."""
         self.graph.controller.check_length(longest(offsets))
         return _decode(
-            self.graph, self.log_weights, self._max_entries, self.log_start, frames, offsets, n_jobs
-        )
+            self.graph, self.log_weights, self._max_entries, self.log_start, frames, offsets,
+            labels, n_jobs,
+        )  # fmt: skip
 
     def smooth(self, frames, offsets, *, seq_weights=None, counts=False, n_jobs=None):
         """Likelihoods, marginals and, on request, expected transition counts."""
@@ -102,22 +107,22 @@ class Chain:
         return self._forward_backward(frames, offsets, None, n_jobs, False, False)[0]
 
     def _forward_backward(self, frames, offsets, seq_weights, n_jobs, marginals, counts):
-        graph, n_sequences = self.graph, len(offsets) - 1
+        graph = self.graph
         check_frames(frames, graph.n_states)
-        log_z = np.empty(n_sequences)
+        log_z = np.empty(len(offsets) - 1)
         posteriors = np.empty((frames.n_steps, graph.n_states)) if marginals else None
-        edges = np.zeros(len(self.weights)) if counts else None
-        job = _Job(self, frames, offsets, seq_weights, n_jobs)
-        # Each way hands on the sequences that it cannot hold.
-        left = np.arange(n_sequences)
-        for way in (job.lanes, job.two_ended, job.blocks, job.lanes_again, job.log_space):
-            left = way(left, log_z, posteriors, edges)
-            if len(left) == 0:
-                break
-        if marginals:
-            for s in np.flatnonzero(np.isneginf(log_z)):
-                posteriors[offsets[s] : offsets[s + 1]] = np.nan
-        return log_z, posteriors, edges
+
+        def run(begin, end):
+            job = _Job(
+                self, frames.part(offsets, begin, end), _cut(offsets, begin, end),
+                None if seq_weights is None else seq_weights[begin:end], log_z[begin:end],
+                posteriors[offsets[begin] : offsets[end]] if marginals else None, counts,
+            )  # fmt: skip
+            job.run()
+            return job.edges
+
+        parts = spread(run, offsets, n_jobs, most=_most_steps(frames))
+        return log_z, posteriors, sum(parts) if counts else None
 
 
 class _Job:
@@ -127,119 +132,103 @@ class _Job:
     counts of the edges, and returns the sequences that it could not hold.
     """
 
-    def __init__(self, chain, frames, offsets, seq_weights, n_jobs):
+    def __init__(self, chain, frames, offsets, seq_weights, log_z, posteriors, counts):
         self.chain, self.graph = chain, chain.graph
         self.frames, self.index = frames, _index(frames)
         self.offsets, self.seq_weights = offsets, seq_weights
-        self.n_jobs = n_jobs
-        self.redo = np.zeros(len(offsets) - 1, dtype=np.uint8)
+        self.log_z, self.posteriors = log_z, posteriors
+        self.edges = np.zeros(len(chain.weights)) if counts else None
+        self.redo = np.zeros(len(log_z), dtype=np.uint8)
+
+    def run(self):
+        left = np.arange(len(self.log_z))
+        for way in (self.lanes, self.two_ended, self.blocks, self.lanes_again, self.log_space):
+            left = way(left)
+            if len(left) == 0:
+                break
+        if self.posteriors is not None:
+            for s in np.flatnonzero(np.isneginf(self.log_z)):
+                self.posteriors[self.offsets[s] : self.offsets[s + 1]] = np.nan
 
     @cached_property
     def scaled(self):
         return scale_rows(self.frames.table, self.chain._smallest)
 
-    def lanes(self, chosen, log_z, posteriors, edges):
-        groups = None
+    def lanes(self, chosen):
+        order = None
         if 0 < self.graph.n_edges <= LANES_EDGES:
-            groups = _groups(self.offsets, chosen, self._row_bytes, LANES_BYTES, LANES_FILL)
-        return self._lanes(groups, chosen, log_z, posteriors, edges)
+            order = _lanes_order(self.offsets, chosen, self._row_bytes, LANES_BYTES, LANES_FILL)
+        return self._lanes(order, chosen)
 
-    def lanes_again(self, chosen, log_z, posteriors, edges):
+    def lanes_again(self, chosen):
         """Lanes hold everything, even if most stay empty."""
-        groups = None
+        order = None
         if self.graph.n_edges > 0:
-            groups = _groups(self.offsets, chosen, self._row_bytes, LANES_BYTES_AT_MOST, 0)
-        return self._lanes(groups, chosen, log_z, posteriors, edges)
+            order = _lanes_order(self.offsets, chosen, self._row_bytes, LANES_BYTES_AT_MOST, 0)
+        return self._lanes(order, chosen)
 
     @property
     def _row_bytes(self):
         return WIDTH * (self.graph.n_nodes + self.graph.n_states)
 
-    def _lanes(self, groups, chosen, log_z, posteriors, edges):
-        graph, chain = self.graph, self.chain
-        if groups is None or chain._smallest < LANES_WEIGHT:
+    def _lanes(self, order, chosen):
+        chain = self.chain
+        if order is None or chain._smallest < LANES_WEIGHT:
             return chosen
         table, row_max = self.frames.table, None
         if self.index is not None and not self.scaled[2].any():
             table, row_max, _ = self.scaled
-
-        def run(begin, end):
-            found = None if edges is None else np.zeros(len(edges))
-            lanes_sums(
-                graph.layout, chain.weights, chain._smallest, chain.start, table, row_max,
-                self.index, self.offsets, self.seq_weights, groups.order, begin, end, log_z,
-                posteriors, found,
-            )  # fmt: skip
-            return found
-
-        _add(edges, spread(run, groups.offsets, self.n_jobs))
+        lanes_sums(
+            self.graph.layout, chain.weights, chain._smallest, chain.start, table, row_max,
+            self.index, self.offsets, self.seq_weights, order, self.log_z, self.posteriors,
+            self.edges,
+        )  # fmt: skip
         return chosen[:0]
 
-    def two_ended(self, chosen, log_z, posteriors, edges):
+    def two_ended(self, chosen):
         graph, chain = self.graph, self.chain
         if not handles(graph.layout):
             return chosen
-
-        def run(begin, end):
-            pairs = None if edges is None else np.zeros((graph.n_states, graph.n_states))
-            two_ended(
-                graph.layout, chain.weights, chain._smallest, chain.start, self.frames.table,
-                self.index, self.offsets, self.seq_weights, chosen[begin:end], log_z, self.redo,
-                posteriors, pairs,
-            )  # fmt: skip
-            return None if edges is None else pairs.ravel()[graph.base_edges]
-
-        _add(edges, self._spread(run, chosen))
+        pairs = None if self.edges is None else np.zeros((graph.n_states, graph.n_states))
+        two_ended(
+            graph.layout, chain.weights, chain._smallest, chain.start, self.frames.table,
+            self.index, self.offsets, self.seq_weights, chosen, self.log_z, self.redo,
+            self.posteriors, pairs,
+        )  # fmt: skip
+        if pairs is not None:
+            self.edges += pairs.ravel()[graph.base_edges]
         return np.flatnonzero(self.redo)
 
-    def blocks(self, chosen, log_z, posteriors, edges):
+    def blocks(self, chosen):
         graph, chain = self.graph, self.chain
         table, row_max, row_lossy = self.scaled
         table, by_node = _by_node(graph, table, self.frames)
-
-        def run(begin, end):
-            found = None if edges is None else np.zeros(len(chain._sum_entries))
-            forward_backward(
-                graph.layout, chain.weights, chain._sum_entries, chain._back_entries, chain.start,
-                table, by_node, row_max, row_lossy, self.index, self.offsets, self.seq_weights,
-                chosen[begin:end], TABLE_BYTES, log_z, self.redo, posteriors, found,
-            )  # fmt: skip
-            return None if edges is None else found[graph.ahead.slot]
-
-        _add(edges, self._spread(run, chosen))
+        entries = None if self.edges is None else np.zeros(len(chain._sum_entries))
+        forward_backward(
+            graph.layout, chain.weights, chain._sum_entries, chain._back_entries, chain.start,
+            table, by_node, row_max, row_lossy, self.index, self.offsets, self.seq_weights, chosen,
+            TABLE_BYTES, self.log_z, self.redo, self.posteriors, entries,
+        )  # fmt: skip
+        if entries is not None:
+            self.edges += entries[graph.ahead.slot]
         return np.flatnonzero(self.redo)
 
-    def log_space(self, chosen, log_z, posteriors, edges):
+    def log_space(self, chosen):
         chain = self.chain
-
-        def run(begin, end):
-            found = None if edges is None else np.zeros(len(edges))
-            forward_backward_log(
-                self.graph.layout, chain.log_weights, chain.log_start, self.frames.table,
-                self.index, self.offsets, self.seq_weights, chosen[begin:end], TABLE_BYTES, log_z,
-                posteriors, found,
-            )  # fmt: skip
-            return found
-
-        _add(edges, self._spread(run, chosen))
+        forward_backward_log(
+            self.graph.layout, chain.log_weights, chain.log_start, self.frames.table, self.index,
+            self.offsets, self.seq_weights, chosen, TABLE_BYTES, self.log_z, self.posteriors,
+            self.edges,
+        )  # fmt: skip
         return chosen[:0]
-
-    def _spread(self, run, chosen):
-        lengths = self.offsets[chosen + 1] - self.offsets[chosen]
-        return spread(run, np.concatenate([[0], np.cumsum(lengths)]), self.n_jobs)
-
-
-def _add(edges, parts):
-    if edges is not None:
-        for part in parts:
-            edges += part
 
 
 def best_feasible_path(graph, frames, offsets, *, n_jobs=None):
     """The path in the graph with the largest sum of frame scores, all edges weighing nothing."""
     weights = np.zeros(len(graph.base_edges))
     entries = graph.ahead.spread(weights, -np.inf)
-    return _decode(graph, weights, entries, np.zeros(graph.n_states), frames, offsets, n_jobs)
+    start = np.zeros(graph.n_states)
+    return _decode(graph, weights, entries, start, frames, offsets, None, n_jobs)
 
 
 def check_frames(frames, n_states):
@@ -255,46 +244,72 @@ def longest(offsets):
     return int(np.max(offsets[1:] - offsets[:-1]))
 
 
-def _decode(graph, log_weights, entries, log_start, frames, offsets, n_jobs):
+def _decode(graph, log_weights, entries, log_start, frames, offsets, labels, n_jobs):
     check_frames(frames, graph.n_states)
-    index = _index(frames)
-    path = np.empty(frames.n_steps, dtype=np.int32)
+    whole_numbers = labels is None or labels.dtype.kind in "iu"
+    of_states = np.arange(graph.n_states)
+    if labels is not None and whole_numbers:
+        of_states = labels.astype(np.int64)
+    of_nodes = of_states[graph.node_states]
+    path = np.empty(frames.n_steps, dtype=np.int64 if whole_numbers else labels.dtype)
     log_prob = np.empty(len(offsets) - 1)
-    groups = None
-    if graph.few_edges and graph.n_edges > 0:
-        groups = _groups(offsets, np.arange(len(log_prob)), graph.n_nodes, LANES_BYTES, LANES_FILL)
-    if groups is not None:
-
-        def run_lanes(begin, end):
-            lanes_viterbi(
-                graph.layout, log_weights, log_start, frames.table, index, offsets, groups.order,
-                begin, end, path, log_prob,
-            )  # fmt: skip
-
-        spread(run_lanes, groups.offsets, n_jobs)
-        return path, log_prob
-
-    table, by_node = _by_node(graph, frames.table, frames)
 
     def run(begin, end):
-        viterbi(
-            graph.layout, log_weights, entries, log_start, table, by_node, index, offsets,
-            begin, end, TABLE_BYTES, path, log_prob,
+        answer = path[offsets[begin] : offsets[end]]
+        found = answer if whole_numbers else np.empty(len(answer), dtype=np.int64)
+        _decode_part(
+            graph, log_weights, entries, log_start, frames.part(offsets, begin, end),
+            _cut(offsets, begin, end), of_nodes, found, log_prob[begin:end],
         )  # fmt: skip
+        if not whole_numbers:
+            labels.take(found, out=answer, mode="clip")  # of an infeasible path, anything
 
-    spread(run, offsets, n_jobs)
+    spread(run, offsets, n_jobs, most=_most_steps(frames))
+    if labels is not None and whole_numbers:
+        path = path.astype(labels.dtype, copy=False)
     return path, log_prob
 
 
-class _Groups(NamedTuple):
-    """Sequences that are worked on 8 at a time."""
+def _decode_part(graph, log_weights, entries, log_start, frames, offsets, labels, path, log_prob):
+    index, order = _index(frames), None
+    if graph.few_edges and graph.n_edges > 0:
+        chosen = np.arange(len(log_prob))
+        order = _lanes_order(offsets, chosen, graph.n_nodes, LANES_BYTES, LANES_FILL)
+    if order is not None:
+        lanes_viterbi(
+            graph.layout, log_weights, log_start, frames.table, index, offsets, order, labels, path,
+            log_prob,
+        )  # fmt: skip
+        return
+    table, by_node = _by_node(graph, frames.table, frames)
+    viterbi(
+        graph.layout, log_weights, entries, log_start, table, by_node, index, offsets, labels,
+        TABLE_BYTES, path, log_prob,
+    )  # fmt: skip
 
-    order: np.ndarray  # the sequences, longest first
-    offsets: np.ndarray  # sums of the longest of each group
+
+def labelled(path, labels):
+    """The labels of state indices, if there are any."""
+    return path if labels is None else labels.take(path, mode="clip")
 
 
-def _groups(offsets, chosen, row_bytes, most_bytes, fill):
-    """Groups of sequences for the lanes, or None where one at a time is better.
+def steps_at_once(n_states):
+    """How many steps to compute the log-likelihoods of before they are worked on."""
+    return max(FRAMES_BYTES // (8 * n_states), 1)
+
+
+def _most_steps(frames):
+    return steps_at_once(frames.n_states) if isinstance(frames, PendingFrames) else None
+
+
+def _cut(offsets, begin, end):
+    """The offsets of sequences begin..end-1 alone."""
+    cut = offsets[begin : end + 1]
+    return cut - cut[0] if begin > 0 else cut
+
+
+def _lanes_order(offsets, chosen, row_bytes, most_bytes, fill):
+    """The sequences, longest first, for the lanes; None where one at a time is better.
 
     `row_bytes` is what a step of one sequence takes.
     """
@@ -305,7 +320,7 @@ def _groups(offsets, chosen, row_bytes, most_bytes, fill):
     tallest = lengths[order[::WIDTH]]
     if fill * tallest.sum() > lengths.sum() or tallest[0] * WIDTH * row_bytes > most_bytes:
         return None
-    return _Groups(chosen[order], np.concatenate([[0], np.cumsum(tallest)]))
+    return chosen[order]
 
 
 def _by_node(graph, table, frames):

@@ -68,6 +68,15 @@ class Sequences:
         """What messages call sequence i: its id where it has one, otherwise its number."""
         return f"sequence {i}" if self.ids is None else f"sequence {self.ids[i]!r}"
 
+    def part(self, begin, end):
+        """Sequences begin..end-1."""
+        first, last = self.offsets[begin], self.offsets[end]
+        if last - first == self.n_steps:
+            return self
+        X = self.X.iloc[first:last] if hasattr(self.X, "iloc") else self.X[first:last]
+        offsets = self.offsets[begin : end + 1] - first
+        return Sequences(X, offsets, self.form, self.ids and self.ids[begin:end], self.name)
+
     def split(self, values):
         """Cut one value (or row) a step into a list with one array (view) a sequence."""
         return [values[start:stop] for start, stop in pairwise(self.offsets.tolist())]

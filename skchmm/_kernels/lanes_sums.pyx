@@ -345,7 +345,6 @@ def lanes_sums(Layout layout,                   # IN
                const int64_t[::1] offsets,      # IN
                const double[::1] seq_weights,   # IN or None, for the counts
                const int64_t[::1] order,        # IN, the sequences, longest first
-               int64_t begin, int64_t end,      # IN, groups of 8 of them
                double[::1] log_z,               # OUT, -inf where infeasible
                double[:, ::1] gamma=None,       # OUT or None: the forward pass is all
                double[::1] counts=None):        # INOUT or None, one an edge
@@ -355,9 +354,8 @@ def lanes_sums(Layout layout,                   # IN
     cdef Model model
     cdef Group group
     cdef Work w
-    cdef int64_t first = LANES * begin, last = min(LANES * end, order.shape[0])
-    cdef int64_t longest, k, N, n_events
-    read_group(&order[first], last - first, &offsets[0], &group)
+    cdef int64_t n = order.shape[0], longest, k, N, n_events
+    read_group(&order[0], n, &offsets[0], &group)
     longest = group.length[0]
     model.start, model.table = &start[0], &table[0, 0]
     model.rows = NULL if rows is None else &rows[0]
@@ -391,8 +389,8 @@ def lanes_sums(Layout layout,                   # IN
         if w.at == NULL or w.active == NULL or w.lossy == NULL or w.events == NULL:
             raise MemoryError
         with nogil:
-            for k in range(first, last, 8):
-                read_group(&order[k], last - k, &offsets[0], &group)
+            for k in range(0, n, 8):
+                read_group(&order[k], n - k, &offsets[0], &group)
                 forward(g, do, &model, &group, &w, &log_z[0])
                 if w.keep:
                     w.stale = True

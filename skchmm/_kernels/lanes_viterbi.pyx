@@ -39,7 +39,7 @@ cdef void first_row(const Graph *g, const double *log_start, const double *emit,
 
 cdef void decode_group(const Graph *g, const Steps *do, const double *log_start,
                        const double *table, const int32_t *rows,
-                       const Group *group, Work *w, int32_t *path,
+                       const Group *group, const int64_t *labels, Work *w, int64_t *path,
                        double *log_prob) noexcept nogil:
     cdef int64_t T = group.length[0], S = g.n_states, N = g.n_nodes * LANES
     cdef int64_t t = 0, n, begin = 0, end, e = 0, l, active
@@ -78,7 +78,7 @@ cdef void decode_group(const Graph *g, const Steps *do, const double *log_start,
         while active < group.n and group.length[active] > t:
             active += 1
         for l in range(active):
-            path[group.origin[l] + t] = g.node_states[node[l]]
+            path[group.origin[l] + t] = labels[node[l]]
             node[l] = w.choices[t * N + node[l] * LANES + l] if t > 0 else 0
 
 
@@ -89,17 +89,17 @@ def lanes_viterbi(Layout layout,                   # IN, of a graph of at most 2
                   const int32_t[::1] rows,         # IN or None: row t of log_table is step t
                   const int64_t[::1] offsets,      # IN
                   const int64_t[::1] order,        # IN, the sequences, longest first
-                  int64_t begin, int64_t end,      # IN, groups of 8 of them
-                  int32_t[::1] path,               # OUT, state indices
+                  const int64_t[::1] labels,       # IN, what to write for each node
+                  int64_t[::1] path,               # OUT, labels
                   double[::1] log_prob):           # OUT, -inf where no path is feasible
-    """Decode groups begin..end-1; what stands in `path` for infeasible ones means nothing."""
+    """Decode sequences, 8 at a time; what stands in `path` for infeasible ones means nothing."""
     cdef const Graph *g = &layout.graph
     cdef const Steps *do = steps()
     cdef const int32_t *frames = NULL if rows is None else &rows[0]
     cdef Group group
     cdef Work w
-    cdef int64_t first = LANES * begin, last = min(LANES * end, order.shape[0]), k, longest
-    read_group(&order[first], last - first, &offsets[0], &group)
+    cdef int64_t n = order.shape[0], k, longest
+    read_group(&order[0], n, &offsets[0], &group)
     longest = group.length[0]
     w.values = w.emit = NULL
     w.choices = NULL
@@ -113,10 +113,10 @@ def lanes_viterbi(Layout layout,                   # IN, of a graph of at most 2
         w.values = new_table(2, g.n_nodes * LANES)
         w.emit = new_table(CHUNK, g.n_states * LANES)
         with nogil:
-            for k in range(first, last, 8):
-                read_group(&order[k], last - k, &offsets[0], &group)
-                decode_group(g, do, &log_start[0], &log_table[0, 0], frames, &group, &w,
-                             &path[0], &log_prob[0])
+            for k in range(0, n, 8):
+                read_group(&order[k], n - k, &offsets[0], &group)
+                decode_group(g, do, &log_start[0], &log_table[0, 0], frames, &group, &labels[0],
+                             &w, &path[0], &log_prob[0])
     finally:
         free(w.at)
         free_edges(&w.edges)

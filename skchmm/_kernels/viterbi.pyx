@@ -26,6 +26,7 @@ cdef struct Scores:
     const double *edge_weights   # by edge, to trace back
     const double *weights        # by entry of the blocks
     const double *log_start
+    const int64_t *labels        # what the path has for each node
 
 
 cdef inline void first_step(const Graph *g, const Scores *s, const double *log_b,
@@ -41,7 +42,7 @@ cdef inline void first_step(const Graph *g, const Scores *s, const double *log_b
 
 cdef double decode(const Graph *g, const Steps *do, const Scores *s, Emit *emit, int64_t origin,
                    int64_t T, double *values, double *kept, int64_t block,
-                   int32_t *path) noexcept nogil:
+                   int64_t *path) noexcept nogil:
     """One sequence; `values` holds `block` rows, `kept` the row before each block but the first."""
     cdef int64_t N = g.stride, n_blocks = (T + block - 1) // block, stop = origin + T
     cdef int64_t t, m, e = 0, begin, end, b, row = 0
@@ -68,7 +69,7 @@ cdef double decode(const Graph *g, const Steps *do, const Scores *s, Emit *emit,
     if m < 0:
         return -INFINITY
     best = before[m]
-    path[T - 1] = g.node_states[m]
+    path[T - 1] = s.labels[m]
     for b in range(n_blocks - 1, -1, -1):
         begin = b * block
         end = min(T, begin + block)
@@ -87,13 +88,13 @@ cdef double decode(const Graph *g, const Steps *do, const Scores *s, Emit *emit,
             start = g.indptr + e * (g.n_nodes + 1) + m
             m = do.best_source(start[1] - start[0], g.sources + start[0],
                                s.edge_weights + start[0], before)
-            path[t - 1] = g.node_states[m]
+            path[t - 1] = s.labels[m]
     return best
 
 
 cdef double decode_small(const Graph *g, const Steps *do, const Scores *s, Emit *emit,
                          int64_t origin, int64_t T, double *values, uint8_t *choices,
-                         int32_t *path) noexcept nogil:
+                         int64_t *path) noexcept nogil:
     """One sequence on a graph of few entries; `values` holds 2 rows, `choices` T."""
     cdef int64_t N = g.stride, stop = origin + T, t = 1, m, e = 0, n
     cdef double best
@@ -115,10 +116,10 @@ cdef double decode_small(const Graph *g, const Steps *do, const Scores *s, Emit 
     if m < 0:
         return -INFINITY
     best = here[m]
-    path[T - 1] = g.node_states[m]
+    path[T - 1] = s.labels[m]
     for t in range(T - 1, 0, -1):
         m = choices[t * N + m]
-        path[t - 1] = g.node_states[m]
+        path[t - 1] = s.labels[m]
     return best
 
 
@@ -130,16 +131,16 @@ def viterbi(Layout layout,                     # IN
             bint by_node,                      # IN, which of the two
             const int32_t[::1] rows,           # IN or None: row t of log_table is step t
             const int64_t[::1] offsets,        # IN
-            int64_t begin, int64_t end,        # IN, the sequences to decode
+            const int64_t[::1] labels,         # IN, what to write for each node
             int64_t budget,                    # IN, bytes for the table of values
-            int32_t[::1] path,                 # OUT, state indices
+            int64_t[::1] path,                 # OUT, labels
             double[::1] log_prob):             # OUT, -inf where no path is feasible
-    """Decode sequences begin..end-1; what stands in `path` for infeasible ones means nothing."""
+    """Decode sequences; what stands in `path` for infeasible ones means nothing."""
     cdef const Graph *g = &layout.graph
     cdef const Steps *do = steps()
     cdef Scores scores
     cdef Emit emit
-    cdef int64_t s, T, longest = longest_sequence(offsets, begin, end)
+    cdef int64_t s, T, n = log_prob.shape[0], longest = longest_sequence(offsets, 0, n)
     cdef int64_t block = block_length(longest, g.stride, budget)
     # Noting the winner of every lane pays while a step has few entries.
     cdef bint small = (g.ahead.n_blocks <= do.small and longest * g.stride <= SMALL_BYTES)
@@ -147,12 +148,13 @@ def viterbi(Layout layout,                     # IN
     cdef double *kept = NULL
     cdef uint8_t *choices = NULL
     if g.n_nodes == 0:
-        for s in range(begin, end):
+        for s in range(n):
             log_prob[s] = -INFINITY
         return
     scores.edge_weights = &edge_weights[0] if edge_weights.shape[0] else NULL
     scores.weights = &weights[0] if weights.shape[0] else NULL
     scores.log_start = &log_start[0]
+    scores.labels = &labels[0]
     emit.table, emit.by_node, emit.buffer = &log_table[0, 0], by_node, NULL
     emit.rows = NULL if rows is None else &rows[0]
     try:
@@ -164,7 +166,7 @@ def viterbi(Layout layout,                     # IN
         kept = new_rows(1 if small else longest // block + 1, g.stride)
         emit.buffer = new_rows(1 if by_node else CHUNK, g.stride)
         with nogil:
-            for s in range(begin, end):
+            for s in range(n):
                 T = offsets[s + 1] - offsets[s]
                 if small:
                     log_prob[s] = decode_small(g, do, &scores, &emit, offsets[s], T, values,

@@ -6,7 +6,7 @@ import numpy as np
 
 from .._kernels.semi_markov import SemiLayout, segment_posteriors, segment_viterbi
 from .._threads import spread
-from ..inference import longest
+from ..inference import labelled, longest
 from ._durations import survival
 
 
@@ -61,8 +61,8 @@ class SemiMarkovChain:
             and np.array_equal(mine.durations, segments.durations)
         )
 
-    def decode(self, frames, offsets, *, n_jobs=None):
-        """Best paths: (state indices int32 (n_steps,), log P(path, Y) (n_sequences,))."""
+    def decode(self, frames, offsets, *, labels=None, n_jobs=None):
+        """Best paths: (labels, or state indices, (n_steps,), log P(path, Y) (n_sequences,))."""
         self.graph.controller.check_length(longest(offsets))
         rows = _rows(frames)
         path = np.empty(frames.n_steps, dtype=np.int32)
@@ -72,7 +72,7 @@ class SemiMarkovChain:
             segment_viterbi(self.layout, frames.table, rows, offsets, begin, end, path, log_prob)
 
         spread(run, offsets, n_jobs)
-        return path, log_prob
+        return labelled(path, labels), log_prob
 
     def smooth(self, frames, offsets, *, seq_weights=None, counts=False, n_jobs=None):
         """Likelihoods, marginals and, on request, expected counts of segments."""

@@ -8,7 +8,7 @@ from .._kernels.beam import beam_search
 from .._threads import spread
 from ..constraints.compile import compile
 from ..exceptions import InfeasibleSequenceError, InfeasibleSequenceWarning
-from ..inference import longest
+from ..inference import labelled, longest
 from ._plain import PlainHMM
 from ._rules import split_local_rules
 
@@ -131,7 +131,8 @@ random_state, verbose
         self.local_controller_ = compile(local, states, max_nodes=self.max_nodes)
         return others
 
-    def _decode(self, sequences, frames):
+    def _decode(self, sequences, frames, labels=None):
+        frames = frames.whole()
         path, log_prob = self._search(frames, sequences.offsets)
         dead = np.flatnonzero(np.isneginf(log_prob))
         if len(dead):
@@ -140,7 +141,7 @@ random_state, verbose
             for s in dead:
                 steps = slice(*sequences.offsets[s : s + 2])
                 path[steps], log_prob[s] = free[steps], free_prob[s]
-        return path, log_prob
+        return labelled(path, labels), log_prob
 
     def _search(self, frames, offsets):
         rules = self.local_controller_

@@ -87,6 +87,8 @@ class HSMMDecoder(ConstrainedHMM):
 
     startprob_fixed = transmat_fixed = None
 
+    _in_parts = False
+
     def __init__(
         self,
         max_duration=200,
@@ -252,11 +254,12 @@ class HSMMDecoder(ConstrainedHMM):
         durations = np.stack([geometric(1.0 + mean, D) for mean in means])
         return startprob, Segments(off_diagonal(transmat), durations), emission
 
-    def _m_step(self, parameters, smoothed, data):
+    def _m_step(self, parameters, expected, data):
         startprob, segments, emission = parameters
         startprob, _, emission = super()._m_step(
-            (startprob, segments.transmat, emission), smoothed, data
+            (startprob, segments.transmat, emission), expected, data
         )
+        smoothed = expected.smoothed
         transmat = off_diagonal(smoothed.transitions, segments.transmat)
         durations = fit_durations(
             self.duration, smoothed.complete, smoothed.cut, old=segments.durations

@@ -94,6 +94,8 @@ class PerceptronCRF(ConstrainedHMM):
     log_likelihood = Hidden()
     n_states = None
 
+    _in_parts = False
+
     def __init__(
         self,
         n_epochs=6,

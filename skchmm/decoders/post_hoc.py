@@ -4,6 +4,7 @@ from itertools import islice
 
 import numpy as np
 
+from ..inference import labelled
 from ..kbest import iterate_paths
 from ._plain import PlainHMM
 
@@ -123,7 +124,8 @@ random_state, verbose
             raise AttributeError(f"{name}_ is known after a call of predict or decode.")
         return getattr(last, name)
 
-    def _decode(self, sequences, frames):
+    def _decode(self, sequences, frames, labels=None):
+        frames = frames.whole()
         path, log_prob = super()._decode(sequences, frames)
         offsets, chain = sequences.offsets, self._chain()
         feasible = self.controller_.accepts_encoded(path, offsets)
@@ -137,4 +139,4 @@ random_state, verbose
                     path[begin:end], log_prob[s], feasible[s] = candidate, score, True
                     break
         self._last.n_examined, self._last.n_feasible = n_examined, int(feasible.sum())
-        return path, log_prob
+        return labelled(path, labels), log_prob

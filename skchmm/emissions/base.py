@@ -37,6 +37,19 @@ class Frames:
     def n_states(self):
         return self.table.shape[1]
 
+    def part(self, offsets, begin, end):
+        """The frames of sequences begin..end-1."""
+        first, last = offsets[begin], offsets[end]
+        if last - first == self.n_steps:
+            return self
+        if self.index is None:
+            return Frames(self.table[first:last], bounded=self.bounded)
+        return Frames(self.table, self.index[first:last], bounded=self.bounded)
+
+    def whole(self):
+        """These frames; of `PendingFrames`, those of all sequences."""
+        return self
+
     def dense(self):
         """The (n_steps, n_states) log-likelihoods."""
         return self.table if self.index is None else self.table[self.index]
@@ -54,6 +67,35 @@ class Frames:
         return Frames(dense)
 
 
+class PendingFrames:
+    """Frames that are computed where they are needed, some sequences at a time.
+
+    Parameters
+    ----------
+    frames_of : callable
+        (begin, end) -> Frames of sequences begin..end-1
+    n_sequences, n_steps, n_states : int
+    """
+
+    __slots__ = ("frames_of", "n_sequences", "n_states", "n_steps")
+
+    def __init__(self, frames_of, n_sequences, n_steps, n_states):
+        self.frames_of = frames_of
+        self.n_sequences = n_sequences
+        self.n_steps = n_steps
+        self.n_states = n_states
+
+    def part(self, offsets, begin, end):
+        try:
+            return self.frames_of(begin, end)
+        except Exception:
+            self.whole()  # messages count the rows of all sequences
+            raise
+
+    def whole(self):
+        return self.frames_of(0, self.n_sequences)
+
+
 class Emission(BaseEstimator):
     """Base class of the emissions: how a state produces what is observed at a step.
 
@@ -64,6 +106,9 @@ class Emission(BaseEstimator):
 
     default_init = "random"
     needs_labels = False  # True: cannot be learned by EM, only from labelled rows
+    # The fewest steps that are worth a call of their own. None: what a row gives may depend, be it
+    # in the last bit, on the sequences that come with it, or only one thread may ask at a time.
+    part_steps = None
     _as_hmmlearn = (
         False  # True: reproduce hmmlearn's numerics where they are not maximum likelihood
     )

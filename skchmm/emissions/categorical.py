@@ -73,6 +73,11 @@ class Categorical(Emission):
         found = [vocabulary.symbols for vocabulary in self._vocabularies()]
         return found[0] if len(found) == 1 else found
 
+    @property
+    def part_steps(self):
+        # each part computes the logarithms of the whole table
+        return 100_000 + 10 * sum(self._n_cells(len(v)) for v in self._vocabularies())
+
     def encode(self, X, offsets=None, *, reset):
         if self.unseen not in ("error", "ignore"):
             raise ValueError(f"unseen must be 'error' or 'ignore', got {self.unseen!r}.")

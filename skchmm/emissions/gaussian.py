@@ -15,6 +15,13 @@ class NumericEmission(Emission):
     default_init = "kmeans"
     _keep_means = False  # True: learn the covariances about means that stay as they are
 
+    @property
+    def part_steps(self):
+        full = self.covariance_type in ("full", "tied")
+        if full and self.n_features_in_ > normal.MAX_FULL_COLUMNS:
+            return None  # BLAS rounds as it suits the number of rows
+        return 10_000
+
     def encode(self, X, offsets=None, *, reset):
         if self.covariance_type not in normal.COVARIANCE_TYPES:
             raise ValueError(

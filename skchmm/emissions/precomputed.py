@@ -21,6 +21,8 @@ class Precomputed(Emission):
     2
     """
 
+    part_steps = 100_000
+
     def encode(self, X, offsets=None, *, reset):
         if type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and np.isfinite(X.sum()):
             self._check_columns(X.shape[1], reset=reset)

@@ -53,9 +53,9 @@ class AnswersMixin:
         if algorithm not in ALGORITHMS:
             raise ValueError(f"Unknown decoder {algorithm!r}; use one of {ALGORITHMS}.")
         sequences = self._read(X, lengths, groups)
-        frames = self._frames(sequences)
+        frames = self._pending(sequences)
         if algorithm == "viterbi":
-            path, values = self._decode(sequences, frames)
+            path, values = self._decode(sequences, frames, self.classes_)
         else:
             posteriors = self._posteriors(sequences, frames)
             path, values = posteriors.argmax(axis=1), posteriors.max(axis=1)
@@ -64,7 +64,8 @@ class AnswersMixin:
                 model.algorithm = algorithm
                 path = model._predict_index(sequences)
                 values = np.log(posteriors[np.arange(len(path)), path])
-        return float(np.sum(values)), sequences.restore(self._labels_of(path))
+            path = self.classes_.take(path)
+        return float(np.sum(values)), sequences.restore(path)
 
     def score_samples(self, X, lengths=None, *, groups=None):
         """The log-likelihood of all sequences together, and the posteriors of the states.
@@ -75,7 +76,7 @@ class AnswersMixin:
         posteriors : array (n_samples, n_components), or a list of them for a list
         """
         sequences = self._read(X, lengths, groups)
-        frames = self._frames(sequences)
+        frames = self._pending(sequences)
         posteriors = self._posteriors(sequences, frames)
         log_prob = self._log_likelihoods(sequences, frames).sum()
         return float(log_prob), sequences.restore(posteriors)
@@ -100,7 +101,7 @@ class AnswersMixin:
     def log_likelihood(self, X, lengths=None, *, groups=None):
         """log P(X) of each sequence; with constraints, log P(X, feasible)."""
         sequences = self._read(X, lengths, groups)
-        return self._log_likelihoods(sequences, self._frames(sequences))
+        return self._log_likelihoods(sequences, self._pending(sequences))
 
     def predict_proba(self, X, lengths=None, *, groups=None):
         """The posteriors of the states, (n_samples, n_components), or a list of them."""
@@ -212,6 +213,7 @@ class AnswersMixin:
     def _check_underflow(self, frames):
         if self.implementation != "scaling":
             return
+        frames = frames.whole()
         # column by column: numpy reduces a short last axis slowly
         under = np.logical_and.reduce([column < _LOG_UNDERFLOW for column in frames.table.T])
         if np.any(under if frames.index is None else under[frames.index]):

@@ -5,8 +5,8 @@ from sklearn.utils import check_random_state
 
 from .._base import encode_labels, known_labels
 from .._estimation import count_labels, normalise
+from .._expectation import expect, parts_of
 from .._progress import Progress, with_callbacks
-from ..exceptions import InfeasibleSequenceError
 from ..sequences import read_labels, read_step_weights, read_weights
 from .answers import labels_or_lengths
 from .hooks import as_rows, forget, learn, overridden
@@ -24,7 +24,7 @@ class _Data:
         self.labelled = codes is not None and bool((codes >= 0).all())
         self.step_weights = read_step_weights(sample_weight, sequences)
         self.weights = None if self.labelled else read_weights(sample_weight, sequences)
-        self.encoded = None
+        self.encoded = self.parts = None
 
 
 class LearningMixin(StepsMixin):
@@ -153,7 +153,7 @@ class LearningMixin(StepsMixin):
                 self._iterate(data, progress)
                 if self.n_init == 1:
                     return
-                value = self._smooth(data)[0]
+                value, _ = self._do_estep(data)
                 if best is None or value > best[0]:
                     best = value, {name: vars(self)[name] for name in names}, self.monitor_.history
                     self.monitor_.history = type(self.monitor_.history)()
@@ -175,7 +175,13 @@ class LearningMixin(StepsMixin):
             if fixed is not None:
                 setattr(self, name, normalise(getattr(self, name), fixed))
         self._check()
-        data.encoded = self.emission_.encode(data.sequences.X, data.offsets, reset=False)
+        emission = self.emission_
+        data.encoded = emission.encode(data.sequences.X, data.offsets, reset=False)
+        least = None if self._accumulates_itself() else emission.part_steps
+        data.parts = parts_of(emission, data, self.n_components, self.n_jobs, least=least)
+
+    def _accumulates_itself(self):
+        return overridden(self, "_accumulate_sufficient_statistics")
 
     def _start_from_labels(self, data):
         counts = count_labels(data.codes, data.offsets, self.n_components, data.step_weights)
@@ -201,41 +207,29 @@ class LearningMixin(StepsMixin):
             if monitor.converged or stop:
                 break
 
-    def _smooth(self, data):
-        """The log-likelihood, the marginals and the likelihoods of the steps."""
-        frames = self.emission_.log_likelihood(data.encoded)
-        self._check_underflow(frames)
-        chain = self._chain()
-        smoothed = chain.smooth(
-            frames if data.codes is None else frames.clamp(data.codes), data.offsets,
-            seq_weights=data.weights, counts=True, n_jobs=self.n_jobs,
-        )  # fmt: skip
-        used = data.weights > 0
-        bad = np.flatnonzero(np.isneginf(smoothed.log_z) & used)
-        if len(bad):
-            raise InfeasibleSequenceError(self._explain_briefly(data.sequences, bad[0]))
-        return float(smoothed.log_z[used] @ data.weights[used]), smoothed, frames
-
     def _do_estep(self, data):
-        log_prob, smoothed, frames = self._smooth(data)
-        posteriors = smoothed.posteriors
-        if (data.weights != 1).any():
-            posteriors = (
-                np.nan_to_num(posteriors) * np.repeat(data.weights, data.sequences.lengths)[:, None]
-            )
+        emission = self.emission_
+        expected = expect(self._chain(), emission, data.parts, self.n_jobs, self._check_underflow)
+        log_prob = self._objective(expected.smoothed.log_z, data)
         statistics = self._initialize_sufficient_statistics()
         statistics["nobs"] += data.sequences.n_sequences
         if "s" in self.params:
-            statistics["start"] += posteriors[data.offsets[:-1]].sum(axis=0)
+            statistics["start"] += expected.starts
         if "t" in self.params:
-            statistics["trans"] += smoothed.transitions
-        if overridden(self, "_accumulate_sufficient_statistics"):
-            lattice = frames.dense()
-            if self.implementation == "scaling":
-                lattice = np.exp(lattice)
-            cuts = data.offsets[1:-1]
-            for pieces in zip(*(np.split(part, cuts) for part in (data.rows, lattice, posteriors))):
-                self._accumulate_sufficient_statistics(statistics, *pieces, None, None)
+            statistics["trans"] += expected.smoothed.transitions
+        if self._accumulates_itself():
+            self._accumulate_by_sequence(statistics, emission, expected.smoothed.posteriors, data)
         else:
-            self._add(statistics, self.emission_.accumulate(data.encoded, posteriors, data.offsets))
+            self._add(statistics, expected.statistics)
         return log_prob, statistics
+
+    def _accumulate_by_sequence(self, statistics, emission, posteriors, data):
+        if (data.weights != 1).any():
+            weights = np.repeat(data.weights, data.sequences.lengths)
+            posteriors = np.nan_to_num(posteriors) * weights[:, None]
+        lattice = emission.log_likelihood(data.encoded).dense()
+        if self.implementation == "scaling":
+            lattice = np.exp(lattice)
+        cuts = data.offsets[1:-1]
+        for pieces in zip(*(np.split(part, cuts) for part in (data.rows, lattice, posteriors))):
+            self._accumulate_sufficient_statistics(statistics, *pieces, None, None)
