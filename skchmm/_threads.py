@@ -10,6 +10,8 @@ from joblib import effective_n_jobs
 
 def spread(run, offsets, n_jobs, *, most=None):
     """What run(begin, end) gives for each of the ranges of sequences."""
+    if len(offsets) == 2:
+        return [run(0, 1)]
     return each(lambda part: run(*part), ranges_of(offsets, n_jobs, most=most), n_jobs)
 
 

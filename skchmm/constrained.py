@@ -188,7 +188,8 @@ class ConstrainedHMM(LearningMixin, AnswersMixin, SequenceEstimator):
 
     def _pending(self, sequences):
         """Frames, computed in parts where that gives the same."""
-        least = self.emission_.part_steps if self._in_parts else None
+        several = self._in_parts and sequences.n_sequences > 1
+        least = self.emission_.part_steps if several else None
         if least is None or sequences.n_steps < 2 * least:
             return self._frames(sequences)
         return PendingFrames(

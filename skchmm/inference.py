@@ -247,10 +247,10 @@ def longest(offsets):
 def _decode(graph, log_weights, entries, log_start, frames, offsets, labels, n_jobs):
     check_frames(frames, graph.n_states)
     whole_numbers = labels is None or labels.dtype.kind in "iu"
-    of_states = np.arange(graph.n_states)
+    of_nodes = graph.node_states
     if labels is not None and whole_numbers:
-        of_states = labels.astype(np.int64)
-    of_nodes = of_states[graph.node_states]
+        of_nodes = labels[of_nodes]
+    of_nodes = of_nodes.astype(np.int64)
     path = np.empty(frames.n_steps, dtype=np.int64 if whole_numbers else labels.dtype)
     log_prob = np.empty(len(offsets) - 1)
 

@@ -307,19 +307,28 @@ def _read_list(items, lengths, groups, name, read=None):
         )
     if read is not None:
         arrays = [read(item, f"{name}[{i}]") for i, item in enumerate(items)]
+    elif _all_arrays(items):
+        arrays = list(items)
     else:
         arrays = [
             item if type(item) is np.ndarray else _list_item(item, f"{name}[{i}]")
             for i, item in enumerate(items)
         ]
-    if len({array.shape[1:] for array in arrays}) > 1 or len(arrays[0].shape) not in (1, 2):
+    symbols = _all_arrays(arrays) and {array.ndim for array in arrays} == {1}
+    if not symbols and (
+        len({array.shape[1:] for array in arrays}) > 1 or len(arrays[0].shape) not in (1, 2)
+    ):
         raise _shape_mismatch(arrays, name)
-    sizes = [array.shape[0] for array in arrays]
+    sizes = list(map(len, arrays))
     if 0 in sizes:
         raise ValueError(f"{name}[{sizes.index(0)}] is empty: a sequence has at least one step.")
     offsets = np.zeros(n_sequences + 1, dtype=np.int64)
     np.cumsum(sizes, out=offsets[1:])
     return Sequences(_concatenate(arrays, name), offsets, "list", name=name)
+
+
+def _all_arrays(items):
+    return set(map(type, items)) == {np.ndarray}
 
 
 def _shape_mismatch(arrays, name):
@@ -432,11 +441,11 @@ def _vector(values, name):
 
 def _concatenate(arrays, name="X"):
     """Concatenate without changing values: no string from a number, no column from another."""
-    if not all(isinstance(array, np.ndarray) for array in arrays):
+    if not all(issubclass(kind, np.ndarray) for kind in set(map(type, arrays))):
         return _concatenate_frames(arrays, name)
     if len(arrays) == 1:
         return arrays[0]
-    kinds = {array.dtype.kind for array in arrays}
+    kinds = {dtype.kind for dtype in {array.dtype for array in arrays}}
     if len(kinds) > 1 and kinds & set("USTMmO"):
         arrays = [array.astype(object) for array in arrays]
     return np.concatenate(arrays)
