@@ -158,20 +158,20 @@ class _Job:
         order = None
         if 0 < self.graph.n_edges <= LANES_EDGES:
             order = _lanes_order(self.offsets, chosen, self._row_bytes, LANES_BYTES, LANES_FILL)
-        return self._lanes(order, chosen)
+        return self._lanes(order, chosen, longest(self.offsets))
 
     def lanes_again(self, chosen):
         """Lanes hold everything, even if most stay empty."""
-        order = None
-        if self.graph.n_edges > 0:
-            order = _lanes_order(self.offsets, chosen, self._row_bytes, LANES_BYTES_AT_MOST, 0)
-        return self._lanes(order, chosen)
+        lengths = self.offsets[chosen + 1] - self.offsets[chosen]
+        order = chosen[np.argsort(-lengths, kind="stable")]
+        chunk = _lanes_chunk(int(lengths.max()), self.graph.n_nodes, self.graph.n_states)
+        return self._lanes(order if chunk and self.graph.n_edges > 0 else None, chosen, chunk)
 
     @property
     def _row_bytes(self):
         return WIDTH * (self.graph.n_nodes + self.graph.n_states)
 
-    def _lanes(self, order, chosen):
+    def _lanes(self, order, chosen, chunk):
         chain = self.chain
         if order is None or chain._smallest < LANES_WEIGHT:
             return chosen
@@ -180,7 +180,7 @@ class _Job:
             table, row_max, _ = self.scaled
         lanes_sums(
             self.graph.layout, chain.weights, chain._smallest, chain.start, table, row_max,
-            self.index, self.offsets, self.seq_weights, order, self.log_z, self.posteriors,
+            self.index, self.offsets, self.seq_weights, order, chunk, self.log_z, self.posteriors,
             self.edges,
         )  # fmt: skip
         return chosen[:0]
@@ -321,6 +321,15 @@ def _lanes_order(offsets, chosen, row_bytes, most_bytes, fill):
     if fill * tallest.sum() > lengths.sum() or tallest[0] * WIDTH * row_bytes > most_bytes:
         return None
     return chosen[order]
+
+
+def _lanes_chunk(n_steps, n_nodes, n_states):
+    """How many of the steps lanes keep at once, or None where that would be too much."""
+    step, row = 64 * (5 * n_nodes + 2 * n_states), 64 * 2 * n_nodes
+    if step * n_steps <= LANES_BYTES_AT_MOST:
+        return n_steps
+    chunk = round(np.sqrt(n_steps * row / step))
+    return chunk if step * chunk + row * n_steps / chunk <= LANES_BYTES_AT_MOST else None
 
 
 def _by_node(graph, table, frames):

@@ -47,6 +47,17 @@ def in_lanes(chain, frames, offsets, weights=None, n_jobs=None):
     return path, log_prob, smoothed
 
 
+def in_chunks(chain, frames, offsets, chunk, weights=None):
+    """What lanes answer where only some steps are kept and the others computed twice."""
+    with pytest.MonkeyPatch.context() as patch:
+        for way in ("lanes", "two_ended", "blocks"):
+            patch.setattr(inference._Job, way, lambda self, chosen: chosen)
+        patch.setattr(inference, "_lanes_chunk", lambda *_: chunk)
+        if chain.graph.n_edges > 0:
+            patch.setattr(inference._Job, "log_space", None)  # nothing is left for it
+        return chain.smooth(frames, offsets, seq_weights=weights, counts=True)
+
+
 def check_smoothed(found, truth, rtol=1e-8):
     np.testing.assert_allclose(found.log_z, truth.log_z, rtol=1e-11, atol=1e-11)
     np.testing.assert_allclose(found.posteriors, truth.posteriors, rtol=rtol, atol=1e-12)
@@ -87,6 +98,8 @@ def test_random_problems(data):
     best, best_prob = one_at_a_time(chain, frames, offsets)
     path, log_prob, found = in_lanes(chain, frames, offsets, weights)
     check_smoothed(found, truth)
+    chunk = data.draw(st.integers(1, 45))
+    check_smoothed(in_chunks(chain, frames, offsets, chunk, weights), truth)
     np.testing.assert_array_equal(log_prob, best_prob)
     feasible = np.repeat(np.isfinite(best_prob), lengths)
     np.testing.assert_array_equal(path[feasible], best[feasible])
@@ -117,6 +130,8 @@ def test_nodes_that_drift_apart(ordered, scale, instruction_sets):
         layout.use_instruction_set(k)
         for n_jobs in (1, 2):
             check_smoothed(in_lanes(chain, frames, offsets, n_jobs=n_jobs)[2], truth)
+        for chunk in (1, 7, 100, 350):
+            check_smoothed(in_chunks(chain, frames, offsets, chunk), truth)
 
 
 def test_an_extreme_lane_does_not_touch_the_others():
@@ -169,3 +184,21 @@ def test_lanes_are_used_where_they_pay():
     assert order(100, 10**6) is None
     found = order(*[10] * 9, 30, 28)
     assert found.tolist() == [9, 10, *range(9)]  # longest first, else in order
+
+
+def test_long_sequences_under_counting_rules_stay_out_of_log_space(monkeypatch):
+    """Memory that grows with the square root of the steps, not with the steps."""
+    monkeypatch.setattr(inference._Job, "log_space", None)
+    monkeypatch.setattr(inference, "LANES_BYTES_AT_MOST", 1 << 23)
+    rng = np.random.default_rng(0)
+    model = ConstrainedHMM.from_parameters(
+        np.full(3, 1 / 3), np.full((3, 3), 1 / 3), constraints=[ExactVisits(0, 40)]
+    )
+    n = 6000
+    assert 64 * 5 * model.graph_.n_nodes * n > 1 << 27
+    assert inference._lanes_chunk(n, model.graph_.n_nodes, 3) < 100
+    posteriors = model.predict_proba(rng.normal(size=(n, 3)) - [3, 0, 0])
+    # 40 separate visits at least, whatever the observations say
+    assert posteriors[:, 0].sum() >= 40 - 1e-9
+    np.testing.assert_allclose(posteriors.sum(axis=1), 1.0, rtol=1e-10)
+    assert inference._lanes_chunk(10**6, 10**6, 3) is None

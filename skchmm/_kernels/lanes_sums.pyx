@@ -77,6 +77,8 @@ cdef struct Work:
     bint stale                   # the weights are not those of the exponents
     int64_t chunk                # steps that alpha and emit hold
     bint keep                    # whether they are gone back to
+    double *kept                 # of each chunk, alpha before it and the exponents, (n_nodes, 8)
+    int *kept_uneven
 
 
 cdef void weigh(const Steps *do, Work *w, const Edges *edges) noexcept nogil:
@@ -225,68 +227,104 @@ cdef int64_t next_stop(const Graph *g, const Group *group, const Work *w, int64_
 
 cdef void forward(const Graph *g, const Steps *do, const Model *p, const Group *group, Work *w,
                   double *log_z) noexcept nogil:
-    """Likelihoods of a group."""
-    cdef int64_t T = group.length[0], S = g.n_states, N = g.n_nodes * LANES
-    cdef int64_t t = 1, n, begin = 0, stop, e = 0, l
-    cdef int watched, beyond, near, close
-    cdef double least
+    """Likelihoods of a group. Kept are the last chunk, and the row before each but the first."""
+    cdef int64_t T = group.length[0], N = g.n_nodes * LANES, begin = 0, l
     cdef double total[8]
-    cdef double low[8]
-    cdef double high[8]
-    cdef double *here = w.alpha
-    cdef Side side
-    w.n_events = 0
-    w.stale = True
     for l in range(LANES):
         total[l], w.live[l] = 0.0, 1.0
+    w.stale = True
     while begin < T:
-        n = min(T - begin, w.chunk)
-        load(g, do, p, group, begin, n, w, total)
-        if begin == 0:
-            first_row(g, p, w, w.alpha + N)
-        else:
-            memcpy(w.alpha, here, N * sizeof(double))
-        while True:
-            here = w.alpha + (t - begin) * N
-            for l in range(group.n):
-                if group.length[l] == t:
+        if begin > 0:
+            memcpy(w.alpha, w.alpha + w.chunk * N, N * sizeof(double))
+            if w.keep:
+                keep_row(w, begin // w.chunk, N)
+        forward_chunk(g, do, p, group, begin, min(T - begin, w.chunk), w, total, log_z)
+        begin += w.chunk
+
+
+cdef void keep_row(Work *w, int64_t i, int64_t N) noexcept nogil:
+    memcpy(w.kept + 2 * i * N, w.alpha, N * sizeof(double))
+    memcpy(w.kept + (2 * i + 1) * N, w.exponents, N * sizeof(double))
+    w.kept_uneven[i] = w.uneven
+
+
+cdef void forward_again(const Graph *g, const Steps *do, const Model *p, const Group *group,
+                        int64_t begin, Work *w) noexcept nogil:
+    """Fill a chunk as `forward` did."""
+    cdef int64_t N = g.n_nodes * LANES, i = begin // w.chunk, l
+    cdef double total[8]
+    cdef double live[8]
+    memcpy(live, w.live, sizeof(live))
+    for l in range(LANES):
+        total[l], w.live[l] = 0.0, group.length[l] > begin
+    if i > 0:
+        memcpy(w.alpha, w.kept + 2 * i * N, N * sizeof(double))
+        memcpy(w.exponents, w.kept + (2 * i + 1) * N, N * sizeof(double))
+        w.uneven = w.kept_uneven[i]
+    w.stale = True
+    forward_chunk(g, do, p, group, begin, w.chunk, w, total, NULL)
+    memcpy(w.live, live, sizeof(live))
+    w.stale = True
+
+
+cdef void forward_chunk(const Graph *g, const Steps *do, const Model *p, const Group *group,
+                        int64_t begin, int64_t n, Work *w, double *total,
+                        double *log_z) noexcept nogil:
+    """Steps begin..begin+n-1, after the first row of alpha; log_z may be known already."""
+    cdef int64_t S = g.n_states, N = g.n_nodes * LANES, t = max(begin, 1), stop, e = 0, l
+    cdef int watched, beyond, near, close
+    cdef double least
+    cdef double low[8]
+    cdef double high[8]
+    cdef double *here
+    cdef Side side
+    w.n_events = 0
+    load(g, do, p, group, begin, n, w, total)
+    if begin == 0:
+        first_row(g, p, w, w.alpha + N)
+    while True:
+        here = w.alpha + (t - begin) * N
+        for l in range(group.n):
+            if group.length[l] == t:
+                if log_z != NULL:
                     log_z[group.sequence[l]] = total[l] + finish(g, here, w.exponents, l, w.ends)
-                    silence(w, l)
-            if t == begin + n:
-                break
-            e = epoch_of(g, t, e)
-            side = side_of(g, &w.ahead, e)
-            watched = (1 << active_at(group, t)) - 1
-            beyond = near = close = 0
-            for l in range(LANES):
-                low[l], high[l] = INFINITY, 0.0
-            stop = next_stop(g, group, w, t, e, begin, begin + n)
-            if stop == t:
-                step_with_care(g, do, w, &side, e, t, begin, here, low, high)
-                t += 1
-            else:
-                if w.stale:
-                    weigh(do, w, &w.ahead)
-                t += do.lanes_sum_run(&side, w.ahead.weights, stop - t, S,
-                                      w.emit + (t - begin) * S * LANES, here, watched, low, high)
-                for l in range(group.n):
-                    least = LOW_UNEVEN if w.uneven >> l & 1 else LOW
-                    beyond |= (not (low[l] > least and high[l] < HIGH)) << l
-                if beyond & watched:
-                    step_with_care(g, do, w, &side, e, t - 1, begin, w.alpha + (t - 1 - begin) * N,
-                                   low, high)
-            # Lanes that are not out of bounds yet, but near, are spared an event of their own.
+                silence(w, l)
+        if t == begin + n:
+            break
+        e = epoch_of(g, t, e)
+        side = side_of(g, &w.ahead, e)
+        watched = (1 << active_at(group, t)) - 1
+        beyond = near = close = 0
+        for l in range(LANES):
+            low[l], high[l] = INFINITY, 0.0
+        stop = next_stop(g, group, w, t, e, begin, begin + n)
+        if stop == t:
+            step_with_care(g, do, w, &side, e, t, begin, here, low, high)
+            t += 1
+        else:
+            if w.stale:
+                weigh(do, w, &w.ahead)
+            t += do.lanes_sum_run(&side, w.ahead.weights, stop - t, S,
+                                  w.emit + (t - begin) * S * LANES, here, watched, low, high)
             for l in range(group.n):
-                near |= (low[l] < NEAR_LOW or high[l] > NEAR_HIGH) << l
-                close |= (high[l] < CLOSE * low[l]) << l
-            if near & watched:
-                balance(g, do, w, near & watched, close, t - 1, w.alpha + (t - begin) * N)
-        begin += n
+                least = LOW_UNEVEN if w.uneven >> l & 1 else LOW
+                beyond |= (not (low[l] > least and high[l] < HIGH)) << l
+            if beyond & watched:
+                step_with_care(g, do, w, &side, e, t - 1, begin, w.alpha + (t - 1 - begin) * N,
+                               low, high)
+        # Lanes that are not out of bounds yet, but near, are spared an event of their own.
+        for l in range(group.n):
+            near |= (low[l] < NEAR_LOW or high[l] > NEAR_HIGH) << l
+            close |= (high[l] < CLOSE * low[l]) << l
+        if near & watched:
+            balance(g, do, w, near & watched, close, t - 1, w.alpha + (t - begin) * N)
 
 
-cdef void backward(const Graph *g, const Steps *do, const Group *group, Work *w,
+cdef void backward(const Graph *g, const Steps *do, const Model *p, const Group *group, Work *w,
                    double *gamma) noexcept nogil:
+    """Marginals and counts, after `forward`."""
     cdef int64_t S = g.n_states, N = g.n_nodes * LANES, t = group.length[0] - 1, l, m, e = 0, last
+    cdef int64_t begin = t // w.chunk * w.chunk
     cdef int active
     cdef bint care
     cdef double *rows[8]
@@ -295,8 +333,12 @@ cdef void backward(const Graph *g, const Steps *do, const Group *group, Work *w,
     cdef Side side
     memset(w.beta, 0, N * sizeof(double))
     memset(w.live, 0, sizeof(w.live))
+    w.stale = True
     while True:
-        alpha = w.alpha + (t + 1) * N
+        if t < begin:
+            begin -= w.chunk
+            forward_again(g, do, p, group, begin, w)
+        alpha = w.alpha + (t + 1 - begin) * N
         active = active_at(group, t)
         for l in range(active):
             rows[l] = gamma + (group.origin[l] + t) * S
@@ -308,6 +350,7 @@ cdef void backward(const Graph *g, const Steps *do, const Group *group, Work *w,
         e = epoch_of(g, t, e)
         side = side_of(g, &w.back, e)
         last = max(max(group.length[active] if active < group.n else 0, 1), g.epochs[e])
+        last = max(last, begin)
         care = False
         while w.n_events > 0 and w.events[w.n_events - 1].t == t:
             w.n_events -= 1
@@ -331,7 +374,7 @@ cdef void backward(const Graph *g, const Steps *do, const Group *group, Work *w,
         if w.stale and not care:
             weigh(do, w, &w.back)
         do.lanes_back_run(&side, w.back.weights, t - last + 1, S, active, alpha,
-                          w.emit + t * S * LANES, rows, w.beta, w.v, w.by_state, w.counts)
+                          w.emit + (t - begin) * S * LANES, rows, w.beta, w.v, w.by_state, w.counts)
         t = last - 1
 
 
@@ -345,6 +388,7 @@ def lanes_sums(Layout layout,                   # IN
                const int64_t[::1] offsets,      # IN
                const double[::1] seq_weights,   # IN or None, for the counts
                const int64_t[::1] order,        # IN, the sequences, longest first
+               int64_t chunk,                   # IN, steps to keep; others are computed twice
                double[::1] log_z,               # OUT, -inf where infeasible
                double[:, ::1] gamma=None,       # OUT or None: the forward pass is all
                double[::1] counts=None):        # INOUT or None, one an edge
@@ -363,7 +407,7 @@ def lanes_sums(Layout layout,                   # IN
     model.log_lossy = log_lossy(smallest)
     memset(&w, 0, sizeof(Work))
     w.keep = gamma is not None
-    w.chunk = longest if w.keep else min(longest, <int64_t> CHUNK)
+    w.chunk = min(longest, chunk if w.keep else <int64_t> CHUNK)
     N = g.n_nodes * LANES
     try:
         make_edges(g, &weights[0], True, &w.ahead)
@@ -382,19 +426,21 @@ def lanes_sums(Layout layout,                   # IN
         w.active = <int8_t *> malloc(w.chunk)
         w.lossy = <uint8_t *> calloc(w.chunk, 1)
         # At most, and rarely touched: two events a step, and the emissions of lossy steps.
-        n_events = 2 * longest if w.keep else 1
+        n_events = 2 * w.chunk if w.keep else 1
         w.events = <Event *> malloc(n_events * sizeof(Event))
         w.shifts = new_table(2 * n_events, N)
         w.scales = new_table(w.chunk, g.n_states * LANES)
-        if w.at == NULL or w.active == NULL or w.lossy == NULL or w.events == NULL:
+        w.kept = new_table(2 * (longest // w.chunk + 1), N)
+        w.kept_uneven = <int *> malloc((longest // w.chunk + 1) * sizeof(int))
+        if (w.at == NULL or w.active == NULL or w.lossy == NULL or w.events == NULL
+                or w.kept_uneven == NULL):
             raise MemoryError
         with nogil:
             for k in range(0, n, 8):
                 read_group(&order[k], n - k, &offsets[0], &group)
                 forward(g, do, &model, &group, &w, &log_z[0])
                 if w.keep:
-                    w.stale = True
-                    backward(g, do, &group, &w, &gamma[0, 0])
+                    backward(g, do, &model, &group, &w, &gamma[0, 0])
                 if w.counts != NULL:
                     add_counts(&w, &group, NULL if seq_weights is None else &seq_weights[0],
                                &counts[0])
@@ -415,6 +461,8 @@ def lanes_sums(Layout layout,                   # IN
         free(w.events)
         free_rows(w.shifts)
         free_rows(w.scales)
+        free_rows(w.kept)
+        free(w.kept_uneven)
 
 
 cdef void add_counts(Work *w, const Group *group, const double *seq_weights,
