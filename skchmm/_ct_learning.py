@@ -7,7 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import emissions
 from ._estimation import normalise, read_fixed
-from ._expectation import Expected, collect
+from ._expectation import accumulation, collect
 from ._learning import LearningMixin, _check_columns, start_and_emission
 from ._progress import with_callbacks
 from ._semantics import SEMANTICS
@@ -133,7 +133,7 @@ class CTLearningMixin(LearningMixin):
             )  # fmt: skip
         return normalise(starts, data.start_fixed), generator_of(rates, data.fixed), emission
 
-    def _e_step(self, parameters, data):
+    def _e_step(self, parameters, data, learn):
         startprob, generator, emission = parameters
         frames = of_frames(emission.log_likelihood(data.encoded), data.gaps)
         if data.codes is not None:
@@ -141,7 +141,7 @@ class CTLearningMixin(LearningMixin):
         smoothed = self._chain(startprob, generator).smooth(
             frames, data.offsets, seq_weights=data.weights, counts=True, n_jobs=self.n_jobs
         )
-        expected = Expected(smoothed, *collect(emission, smoothed.posteriors, data))
+        expected = collect(smoothed, frames, data, accumulation(emission) if learn else None)
         return self._objective(smoothed.log_z, data), expected
 
     def _m_step(self, parameters, expected, data):

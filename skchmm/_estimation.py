@@ -74,7 +74,7 @@ def run_em(start, e_step, m_step, *, n_iter, tol, progress):
     start : object
         Whatever e_step takes.
     e_step : callable
-        parameters -> (objective, statistics)
+        (parameters, whether to learn from it) -> (objective, statistics)
     m_step : callable
         (parameters, statistics) -> parameters
 
@@ -85,7 +85,7 @@ def run_em(start, e_step, m_step, *, n_iter, tol, progress):
     parameters, history, converged = start, [], False
     for iteration in range(n_iter + 1):
         progress.begin()
-        value, statistics = e_step(parameters)
+        value, statistics = e_step(parameters, iteration < n_iter)
         change = value - history[-1] if history else None
         history.append(value)
         stop = progress.end(iteration, value, change)

@@ -28,9 +28,9 @@ class Expected(NamedTuple):
 def parts_of(emission, data, n_states, n_jobs, *, least):
     """The data in parts of at least `least` steps, or as one where that is None."""
     whole = Part(data.encoded, data.offsets, data.weights, data.codes)
-    if least is None or data.sequences.n_steps < 2 * least:
+    if least is None:
         return [whole]
-    ranges = ranges_of(data.offsets, n_jobs, most=steps_at_once(n_states))
+    ranges = ranges_of(data.offsets, n_jobs, **steps_at_once(least, n_states))
     return [whole] if len(ranges) == 1 else [_part(emission, data, *r) for r in ranges]
 
 
@@ -43,44 +43,63 @@ def _part(emission, data, begin, end):
     return Part(encoded, sequences.offsets, data.weights[begin:end], codes)
 
 
-def expect(chain, emission, parts, n_jobs, check=None):
-    """Expectations under the chain and the emission; `check` may refuse frames."""
-    threads_within = n_jobs if len(parts) == 1 else None
+def expect(chain, emission, parts, n_jobs, *, accumulate, check=None):
+    """Expectations under the chain and the emission.
+
+    Parameters
+    ----------
+    accumulate : callable or None
+        (part, frames, weighted posteriors) -> statistics; None where nothing is learned from them.
+    check : callable, optional
+        May refuse frames.
+    """
+    one = len(parts) == 1
 
     def run(part):
         frames = emission.log_likelihood(part.encoded)
         if check is not None:
             check(frames)
-        if part.codes is not None:
-            frames = frames.clamp(part.codes)
         smoothed = chain.smooth(
-            frames, part.offsets, seq_weights=part.weights, counts=True, n_jobs=threads_within
-        )
-        return Expected(smoothed, *collect(emission, smoothed.posteriors, part))
+            frames if part.codes is None else frames.clamp(part.codes), part.offsets,
+            seq_weights=part.weights, counts=True, n_jobs=n_jobs if one else None,
+        )  # fmt: skip
+        return collect(smoothed, frames, part, accumulate, keep=one)
 
     found = each(run, parts, n_jobs)
-    if len(found) == 1:
-        return found[0]
-    smoothed = [one.smoothed for one in found]
-    return Expected(
-        smoothed[0]._replace(
-            log_z=np.concatenate([one.log_z for one in smoothed]),
-            posteriors=None,
-            transitions=sum(one.transitions for one in smoothed),
-        ),
-        sum(one.starts for one in found),
-        {name: sum(one.statistics[name] for one in found) for name in found[0].statistics},
-    )
+    return found[0] if one else _added(found)
 
 
-def collect(emission, posteriors, part):
-    """Expected first states, and the statistics of the emission."""
-    weights = part.weights
+def collect(smoothed, frames, part, accumulate, *, keep=True):
+    """What is expected of a part; nothing where it has a sequence that is infeasible."""
+    weights, posteriors = part.weights, smoothed.posteriors
+    kept = smoothed if keep else smoothed._replace(posteriors=None)
+    if accumulate is None or np.isneginf(smoothed.log_z[weights > 0]).any():
+        return Expected(kept, np.zeros(posteriors.shape[1]), {})
     if (weights == 0).any():
         posteriors = np.nan_to_num(posteriors)
     starts = posteriors[part.offsets[:-1]].T @ weights
     if (weights != 1).any():
         posteriors = posteriors * np.repeat(weights, np.diff(part.offsets))[:, None]
+    return Expected(kept, starts, accumulate(part, frames, posteriors))
+
+
+def accumulation(emission):
+    """How the statistics of an emission are collected."""
     if emission.needs_labels:
-        return starts, {}
-    return starts, emission.accumulate(part.encoded, posteriors, part.offsets)
+        return lambda part, frames, posteriors: {}
+    return lambda part, frames, posteriors: emission.accumulate(
+        part.encoded, posteriors, part.offsets
+    )
+
+
+def _added(found):
+    smoothed = [part.smoothed for part in found]
+    statistics = [part.statistics for part in found if part.statistics]
+    return Expected(
+        smoothed[0]._replace(
+            log_z=np.concatenate([part.log_z for part in smoothed]),
+            transitions=sum(part.transitions for part in smoothed),
+        ),
+        sum(part.starts for part in found),
+        {name: sum(part[name] for part in statistics) for name in (statistics or [{}])[0]},
+    )

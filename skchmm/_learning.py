@@ -11,9 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 from . import emissions
 from ._base import encode_labels
 from ._estimation import count_labels, normalise, read_fixed, run_em, warn_not_converged
-from ._expectation import expect, parts_of
+from ._expectation import accumulation, expect, parts_of
 from ._progress import CallbackSupportMixin, Progress, with_callbacks
 from .constraints.compile import compile, flatten
+from .emissions.base import steps_in_part
 from .exceptions import InfeasibleSequenceError
 from .sequences import read_labels, read_step_weights, read_weights
 
@@ -79,7 +80,7 @@ class LearningMixin(CallbackSupportMixin):
             self._fit_labelled(emission, data)
         else:
             data.weights = read_weights(sample_weight, sequences)
-            least = emission.part_steps if self._in_parts else None
+            least = steps_in_part(emission) if self._in_parts else None
             data.parts = parts_of(emission, data, S, self.n_jobs, least=least)
             self._fit_em(emission, data, context)
         self.graph_ = self._chain().graph
@@ -145,7 +146,7 @@ class LearningMixin(CallbackSupportMixin):
             start = self._start_em(deepcopy(emission), data, random_state)
             result = run_em(
                 start,
-                lambda parameters: self._e_step(parameters, data),
+                lambda parameters, learn: self._e_step(parameters, data, learn),
                 lambda parameters, statistics: self._m_step(parameters, statistics, data),
                 n_iter=self.n_iter,
                 tol=self.tol,
@@ -191,10 +192,11 @@ class LearningMixin(CallbackSupportMixin):
             emission,
         )
 
-    def _e_step(self, parameters, data):
+    def _e_step(self, parameters, data, learn):
         startprob, transmat, emission = parameters
         chain = self._chain(startprob, transmat)
-        expected = expect(chain, emission, data.parts, self.n_jobs)
+        accumulate = accumulation(emission) if learn else None
+        expected = expect(chain, emission, data.parts, self.n_jobs, accumulate=accumulate)
         return self._objective(expected.smoothed.log_z, data), expected
 
     def _objective(self, log_z, data):

@@ -1,6 +1,7 @@
 """Threads over sequences."""
 
 import os
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from itertools import pairwise
@@ -8,22 +9,25 @@ from itertools import pairwise
 from joblib import effective_n_jobs
 
 
-def spread(run, offsets, n_jobs, *, most=None):
+def spread(run, offsets, n_jobs, *, least=1, most=None):
     """What run(begin, end) gives for each of the ranges of sequences."""
     if len(offsets) == 2:
         return [run(0, 1)]
-    return each(lambda part: run(*part), ranges_of(offsets, n_jobs, most=most), n_jobs)
+    ranges = ranges_of(offsets, n_jobs, least=least, most=most)
+    return each(lambda part: run(*part), ranges, n_jobs)
 
 
-def ranges_of(offsets, n_jobs, *, most=None):
+def ranges_of(offsets, n_jobs, *, least=1, most=None):
     """Ranges of sequences, (begin, end), of about equal numbers of steps.
 
-    There is one a thread; more where they would have more than `most` steps.
+    There is one a thread, more where they would have more than `most` steps, fewer where they would
+    have less than `least`; these rather than those.
     """
     n_sequences, n_steps = len(offsets) - 1, int(offsets[-1] - offsets[0])
-    n_ranges = n_threads = min(_threads(n_jobs), n_sequences)
+    n_ranges = n_threads = _threads(n_jobs)
     if most is not None and n_steps > most * n_threads:
-        n_ranges = min(-(-n_steps // (most * n_threads)) * n_threads, n_sequences)
+        n_ranges = -(-n_steps // (most * n_threads)) * n_threads
+    n_ranges = max(1, min(n_ranges, n_sequences, n_steps // least))
     if n_ranges == 1:
         return [(0, n_sequences)]
     shares = [offsets[0] + n_steps * i // n_ranges for i in range(1, n_ranges)]
@@ -40,27 +44,34 @@ def each(run, items, n_jobs):
     if len(items) == 1 or _threads(n_jobs) == 1:
         return [run(item) for item in items]
     results = [None] * len(items)
-    left = iter(range(len(items)))  # a single step of it cannot be interrupted
+    left = deque(range(len(items)))
+
+    def take():
+        try:
+            return left.popleft()
+        except IndexError:
+            return None
 
     def work():
         try:
-            for i in left:
+            for i in iter(take, None):
                 results[i] = run(items[i])
         finally:
-            for _ in left:  # after an error, nobody begins another one
-                pass
+            left.clear()  # after an error, nobody begins another one
 
     pool = _pool(os.getpid())
     futures = [pool.submit(work) for _ in range(min(_threads(n_jobs), len(items)) - 1)]
     try:
         work()
+        for future in futures:
+            # nobody waits for what no thread has begun: all of them may be waiting themselves
+            if not future.cancel():
+                future.result()
+        return results
     finally:
-        # nobody waits for what no thread has begun: all of them may be waiting themselves
-        errors = [future.exception() for future in futures if not future.cancel()]
-    for error in errors:
-        if error is not None:
-            raise error
-    return results
+        for future in futures:  # after an error, none may go on writing
+            if not future.cancel():
+                future.exception()
 
 
 @lru_cache(maxsize=1)

@@ -12,7 +12,7 @@ from ._base import SequenceEstimator
 from ._learning import LearningMixin
 from .constraints.compile import compile, flatten
 from .emissions import Frames
-from .emissions.base import PendingFrames
+from .emissions.base import PendingFrames, steps_in_part
 from .exceptions import InfeasibleSequenceError, InfeasibleSequenceWarning
 from .graph import AugmentedGraph
 from .inference import Chain, best_feasible_path, check_frames, labelled
@@ -189,12 +189,12 @@ class ConstrainedHMM(LearningMixin, AnswersMixin, SequenceEstimator):
     def _pending(self, sequences):
         """Frames, computed in parts where that gives the same."""
         several = self._in_parts and sequences.n_sequences > 1
-        least = self.emission_.part_steps if several else None
+        least = steps_in_part(self.emission_) if several else None
         if least is None or sequences.n_steps < 2 * least:
             return self._frames(sequences)
         return PendingFrames(
             lambda begin, end: self._frames(sequences.part(begin, end)),
-            sequences.n_sequences, sequences.n_steps, len(self.classes_),
+            sequences.n_sequences, sequences.n_steps, len(self.classes_), least,
         )  # fmt: skip
 
     # ------------------------------------------------------------- inference

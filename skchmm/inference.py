@@ -114,14 +114,14 @@ class Chain:
 
         def run(begin, end):
             job = _Job(
-                self, frames.part(offsets, begin, end), _cut(offsets, begin, end),
+                self, frames.of_sequences(offsets, begin, end), _cut(offsets, begin, end),
                 None if seq_weights is None else seq_weights[begin:end], log_z[begin:end],
                 posteriors[offsets[begin] : offsets[end]] if marginals else None, counts,
             )  # fmt: skip
             job.run()
             return job.edges
 
-        parts = spread(run, offsets, n_jobs, most=_most_steps(frames))
+        parts = spread(run, offsets, n_jobs, **_steps_at_once(frames))
         return log_z, posteriors, sum(parts) if counts else None
 
 
@@ -164,7 +164,9 @@ class _Job:
         """Lanes hold everything, even if most stay empty."""
         lengths = self.offsets[chosen + 1] - self.offsets[chosen]
         order = chosen[np.argsort(-lengths, kind="stable")]
-        chunk = _lanes_chunk(int(lengths.max()), self.graph.n_nodes, self.graph.n_states)
+        chunk = 1
+        if self.posteriors is not None:
+            chunk = _lanes_chunk(int(lengths.max()), self.graph.n_nodes, self.graph.n_states)
         return self._lanes(order if chunk and self.graph.n_edges > 0 else None, chosen, chunk)
 
     @property
@@ -258,32 +260,32 @@ def _decode(graph, log_weights, entries, log_start, frames, offsets, labels, n_j
         answer = path[offsets[begin] : offsets[end]]
         found = answer if whole_numbers else np.empty(len(answer), dtype=np.int64)
         _decode_part(
-            graph, log_weights, entries, log_start, frames.part(offsets, begin, end),
+            graph, log_weights, entries, log_start, frames.of_sequences(offsets, begin, end),
             _cut(offsets, begin, end), of_nodes, found, log_prob[begin:end],
         )  # fmt: skip
         if not whole_numbers:
             labels.take(found, out=answer, mode="clip")  # of an infeasible path, anything
 
-    spread(run, offsets, n_jobs, most=_most_steps(frames))
+    spread(run, offsets, n_jobs, **_steps_at_once(frames))
     if labels is not None and whole_numbers:
         path = path.astype(labels.dtype, copy=False)
     return path, log_prob
 
 
-def _decode_part(graph, log_weights, entries, log_start, frames, offsets, labels, path, log_prob):
+def _decode_part(graph, log_weights, entries, log_start, frames, offsets, of_nodes, path, log_prob):
     index, order = _index(frames), None
     if graph.few_edges and graph.n_edges > 0:
         chosen = np.arange(len(log_prob))
         order = _lanes_order(offsets, chosen, graph.n_nodes, LANES_BYTES, LANES_FILL)
     if order is not None:
         lanes_viterbi(
-            graph.layout, log_weights, log_start, frames.table, index, offsets, order, labels, path,
-            log_prob,
+            graph.layout, log_weights, log_start, frames.table, index, offsets, order, of_nodes,
+            path, log_prob,
         )  # fmt: skip
         return
     table, by_node = _by_node(graph, frames.table, frames)
     viterbi(
-        graph.layout, log_weights, entries, log_start, table, by_node, index, offsets, labels,
+        graph.layout, log_weights, entries, log_start, table, by_node, index, offsets, of_nodes,
         TABLE_BYTES, path, log_prob,
     )  # fmt: skip
 
@@ -293,13 +295,14 @@ def labelled(path, labels):
     return path if labels is None else labels.take(path, mode="clip")
 
 
-def steps_at_once(n_states):
+def steps_at_once(least, n_states):
     """How many steps to compute the log-likelihoods of before they are worked on."""
-    return max(FRAMES_BYTES // (8 * n_states), 1)
+    return {"least": least, "most": max(FRAMES_BYTES // (8 * n_states), 1)}
 
 
-def _most_steps(frames):
-    return steps_at_once(frames.n_states) if isinstance(frames, PendingFrames) else None
+def _steps_at_once(frames):
+    pending = isinstance(frames, PendingFrames)
+    return steps_at_once(frames.least, frames.n_states) if pending else {}
 
 
 def _cut(offsets, begin, end):
@@ -328,7 +331,7 @@ def _lanes_chunk(n_steps, n_nodes, n_states):
     step, row = 64 * (5 * n_nodes + 2 * n_states), 64 * 2 * n_nodes
     if step * n_steps <= LANES_BYTES_AT_MOST:
         return n_steps
-    chunk = round(np.sqrt(n_steps * row / step))
+    chunk = max(1, round(np.sqrt(n_steps * row / step)))
     return chunk if step * chunk + row * n_steps / chunk <= LANES_BYTES_AT_MOST else None
 
 

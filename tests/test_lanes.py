@@ -202,3 +202,4 @@ def test_long_sequences_under_counting_rules_stay_out_of_log_space(monkeypatch):
     assert posteriors[:, 0].sum() >= 40 - 1e-9
     np.testing.assert_allclose(posteriors.sum(axis=1), 1.0, rtol=1e-10)
     assert inference._lanes_chunk(10**6, 10**6, 3) is None
+    assert inference._lanes_chunk(10**3, 10, 10**4) == 1

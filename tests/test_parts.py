@@ -5,12 +5,19 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from skchmm import ConstrainedHMM, InfeasibleSequenceWarning, hmm, inference
-from skchmm._expectation import parts_of
+from skchmm import (
+    ConstrainedHMM,
+    InfeasibleSequenceError,
+    InfeasibleSequenceWarning,
+    _learning,
+    hmm,
+    inference,
+)
+from skchmm._expectation import expect, parts_of
 from skchmm.constraints import AtMostVisits, EndsIn, StartsIn
 from skchmm.decoders import BeamRejectionDecoder, HSMMDecoder, PostHocFilter
 from skchmm.emissions import GMM, Categorical, Gaussian, Poisson, Precomputed
-from skchmm.emissions.base import PendingFrames
+from skchmm.emissions.base import PendingFrames, steps_in_part
 
 LENGTHS = [7, 1, 40, 12, 3, 25, 12, 1, 30, 9]
 N = sum(LENGTHS)
@@ -111,6 +118,49 @@ def test_emissions_that_blas_computes_are_not_taken_apart():
     counts = ConstrainedHMM(emission=Poisson()).fit(np.abs(X).round(), y, lengths=LENGTHS)
     assert wide.emission_.part_steps is None
     assert counts.emission_.part_steps is None
+
+
+class Standardised(Gaussian):
+    """Rows depend on all that come with them, which the class it derives from says they do not."""
+
+    def encode(self, X, offsets=None, *, reset):
+        return super().encode((X - X.mean(axis=0)) / X.std(axis=0), offsets, reset=reset)
+
+
+def test_subclasses_are_not_taken_apart_unless_they_say_so(in_parts):
+    in_parts(10)
+    assert steps_in_part(Gaussian()) == 1
+    assert steps_in_part(Standardised()) is None
+
+    class Knowing(Standardised):
+        part_steps = 3
+
+    class Renamed(Gaussian):
+        pass
+
+    assert steps_in_part(Knowing()) == 3
+    assert steps_in_part(Renamed()) == 1
+    X, y = data("diag")
+    model = ConstrainedHMM(emission=Standardised()).fit(X, y, lengths=LENGTHS)
+    one, other = (
+        model.set_params(n_jobs=n_jobs).log_likelihood(X, lengths=LENGTHS) for n_jobs in (1, 2)
+    )
+    np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+def test_what_is_not_a_message_is_not_looked_into(in_parts, monkeypatch):
+    model, X = fitted("diag")
+    in_parts(10)
+    rows = []
+
+    def log_likelihood(self, E):
+        rows.append(len(E.X))
+        raise MemoryError
+
+    monkeypatch.setattr(Gaussian, "log_likelihood", log_likelihood)
+    with pytest.raises(MemoryError):
+        model.predict(X, lengths=LENGTHS)
+    assert rows and max(rows) < N
 
 
 @pytest.mark.parametrize(
@@ -230,3 +280,62 @@ class TestEM:
         assert [len(part.offsets) - 1 for part in parts(1)] == [3, 4, 3]
         assert [part.encoded for part in parts(None)] == ["all"]
         assert [part.encoded for part in parts(N)] == ["all"]
+
+    def test_posteriors_are_not_kept(self, in_parts, monkeypatch):
+        X, _ = data("diag")
+        seen = []
+
+        def spy(*args, **kwargs):
+            seen.append(expect(*args, **kwargs))
+            return seen[-1]
+
+        monkeypatch.setattr(_learning, "expect", spy)
+        in_parts(15)
+        ConstrainedHMM(3, n_iter=1, random_state=0).fit(X, lengths=LENGTHS)
+        assert [expected.smoothed.posteriors for expected in seen] == [None, None]
+
+    def test_infeasible_sequences_are_not_learned_from(self, in_parts, monkeypatch):
+        X, _ = data("diag")
+        accumulated = []
+        honest = Gaussian.accumulate
+
+        def accumulate(self, E, posteriors, offsets=None):
+            accumulated.append(np.isnan(posteriors).any())
+            return honest(self, E, posteriors, offsets)
+
+        monkeypatch.setattr(Gaussian, "accumulate", accumulate)
+        rules = [StartsIn(0), EndsIn(1)]  # not in a single step
+        for steps in (N, 10):
+            in_parts(steps)
+            with pytest.raises(InfeasibleSequenceError, match="Sequence 1 of 1 steps"):
+                ConstrainedHMM(3, constraints=rules, random_state=0).fit(X, lengths=LENGTHS)
+        assert not any(accumulated)
+
+    def test_the_last_likelihood_is_all_that_is_wanted(self, monkeypatch):
+        X, _ = data("diag")
+        calls = []
+        honest = Gaussian.accumulate
+        monkeypatch.setattr(
+            Gaussian, "accumulate", lambda *args: (calls.append(1), honest(*args))[1]
+        )
+        model = ConstrainedHMM(3, n_iter=2, tol=0, random_state=0).fit(X, lengths=LENGTHS)
+        assert len(model.history_) == 3
+        assert len(calls) == 2
+
+    def test_own_statistics_see_each_likelihood_once(self):
+        calls = {"likelihood": 0, "statistics": 0}
+
+        class Own(hmm.GaussianHMM):
+            def _compute_log_likelihood(self, X):
+                calls["likelihood"] += 1
+                return super()._compute_log_likelihood(X)
+
+            def _accumulate_sufficient_statistics(self, stats, X, lattice, posteriors, fwd, bwd):
+                calls["statistics"] += 1
+                assert lattice.shape == posteriors.shape
+                assert stats["start"].sum() == pytest.approx(len(LENGTHS))  # counted before
+                super()._accumulate_sufficient_statistics(stats, X, lattice, posteriors, fwd, bwd)
+
+        X, _ = data("diag")
+        Own(3, random_state=0, n_iter=2, tol=0).fit(X, lengths=LENGTHS)
+        assert calls == {"likelihood": 2 * len(LENGTHS), "statistics": 2 * len(LENGTHS)}

@@ -2,12 +2,13 @@
 
 import os
 import time
+from concurrent.futures import Future
 from threading import get_ident
 
 import numpy as np
 import pytest
 
-from skchmm._threads import spread
+from skchmm._threads import ranges_of, spread
 
 
 def test_an_error_in_a_thread_is_raised_when_all_have_ended():
@@ -24,6 +25,43 @@ def test_an_error_in_a_thread_is_raised_when_all_have_ended():
     now = list(ended)
     time.sleep(0.05)
     assert ended == now
+
+
+def test_sizes_of_ranges():
+    offsets = np.arange(0, 1001, 10)
+
+    def steps(*args, **kwargs):
+        return [10 * (end - begin) for begin, end in ranges_of(offsets, *args, **kwargs)]
+
+    assert steps(None) == [1000]
+    assert steps(4) == [250] * 4
+    assert steps(None, most=300) == [250] * 4
+    assert steps(2, most=300) == [250] * 4
+    assert steps(3, most=300) == steps(6)
+    assert steps(16, least=400) == [500, 500]
+    assert steps(None, least=400, most=10) == [500, 500]
+    assert steps(None, least=2000, most=10) == [1000]
+    assert len(steps(None, most=1)) == 100
+
+
+def test_an_interrupt_waits_for_the_other_threads(monkeypatch):
+    ended = []
+
+    def run(begin, end):
+        if begin > 0:
+            time.sleep(0.2)
+            ended.append(begin)
+
+    honest = Future.result
+
+    def interrupted(self, timeout=None):
+        monkeypatch.setattr(Future, "result", honest)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Future, "result", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        spread(lambda a, b: (time.sleep(0.05), run(a, b)), np.arange(3), 2)
+    assert ended == [1]
 
 
 def test_threads_within_threads_do_not_wait_for_each_other():

@@ -27,8 +27,11 @@ def run(quick=False):
                    at_most=100e-6, demand="one call of predict, T=200, S=5")  # fmt: skip
 
     if (os.cpu_count() or 1) > 1:
-        for n_states, n_steps in ((5, 200), (20, 200), (20, 1000)):
-            problem = make_problem(n_states, [n_steps] * (100 if quick else 1000))
+        for emission, n_states, n_steps in (
+            ("categorical", 5, 200), ("categorical", 20, 200), ("categorical", 20, 1000),
+            ("gaussian", 5, 200), ("gaussian", 20, 200),
+        ):  # fmt: skip
+            problem = make_problem(n_states, [n_steps] * (100 if quick else 1000), emission)
             for work in ("predict", "predict_proba"):
                 yield _threads(problem, work)
 
@@ -38,7 +41,8 @@ def _threads(problem, work):
         method = getattr(problem.ours(n_jobs=n_jobs), work)
         return lambda: method(problem.X, lengths=problem.lengths)
 
-    seconds = race({n_jobs: call(n_jobs) for n_jobs in (1, 2)}, seconds=0.4)
+    seconds = race({n_jobs: call(n_jobs) for n_jobs in (1, 2)}, seconds=1.0, most=500)
     size = f"S={len(problem.startprob)}, {len(problem.lengths):,} x {problem.lengths[0]}"
-    return Line(f"two threads, {work}", size, "n_jobs=2", seconds[2], "n_jobs=1", seconds[1],
+    line = f"two threads, {work}, {problem.emission}"
+    return Line(line, size, "n_jobs=2", seconds[2], "n_jobs=1", seconds[1],
                 at_least=1.8, demand=f"two threads on 1,000 sequences: {work}")  # fmt: skip

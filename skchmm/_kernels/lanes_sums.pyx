@@ -398,7 +398,7 @@ def lanes_sums(Layout layout,                   # IN
     cdef Model model
     cdef Group group
     cdef Work w
-    cdef int64_t n = order.shape[0], longest, k, N, n_events
+    cdef int64_t n = order.shape[0], longest, k, N, n_events, n_kept
     read_group(&order[0], n, &offsets[0], &group)
     longest = group.length[0]
     model.start, model.table = &start[0], &table[0, 0]
@@ -430,8 +430,9 @@ def lanes_sums(Layout layout,                   # IN
         w.events = <Event *> malloc(n_events * sizeof(Event))
         w.shifts = new_table(2 * n_events, N)
         w.scales = new_table(w.chunk, g.n_states * LANES)
-        w.kept = new_table(2 * (longest // w.chunk + 1), N)
-        w.kept_uneven = <int *> malloc((longest // w.chunk + 1) * sizeof(int))
+        n_kept = longest // w.chunk + 1 if w.keep else 1
+        w.kept = new_table(2 * n_kept, N)
+        w.kept_uneven = <int *> malloc(n_kept * sizeof(int))
         if (w.at == NULL or w.active == NULL or w.lossy == NULL or w.events == NULL
                 or w.kept_uneven == NULL):
             raise MemoryError

@@ -39,7 +39,7 @@ cdef void first_row(const Graph *g, const double *log_start, const double *emit,
 
 cdef void decode_group(const Graph *g, const Steps *do, const double *log_start,
                        const double *table, const int32_t *rows,
-                       const Group *group, const int64_t *labels, Work *w, int64_t *path,
+                       const Group *group, const int64_t *node_labels, Work *w, int64_t *path,
                        double *log_prob) noexcept nogil:
     cdef int64_t T = group.length[0], S = g.n_states, N = g.n_nodes * LANES
     cdef int64_t t = 0, n, begin = 0, end, e = 0, l, active
@@ -78,7 +78,7 @@ cdef void decode_group(const Graph *g, const Steps *do, const double *log_start,
         while active < group.n and group.length[active] > t:
             active += 1
         for l in range(active):
-            path[group.origin[l] + t] = labels[node[l]]
+            path[group.origin[l] + t] = node_labels[node[l]]
             node[l] = w.choices[t * N + node[l] * LANES + l] if t > 0 else 0
 
 
@@ -89,7 +89,7 @@ def lanes_viterbi(Layout layout,                   # IN, of a graph of at most 2
                   const int32_t[::1] rows,         # IN or None: row t of log_table is step t
                   const int64_t[::1] offsets,      # IN
                   const int64_t[::1] order,        # IN, the sequences, longest first
-                  const int64_t[::1] labels,       # IN, what to write for each node
+                  const int64_t[::1] node_labels,  # IN, what to write for each node
                   int64_t[::1] path,               # OUT, labels
                   double[::1] log_prob):           # OUT, -inf where no path is feasible
     """Decode sequences, 8 at a time; what stands in `path` for infeasible ones means nothing."""
@@ -115,8 +115,8 @@ def lanes_viterbi(Layout layout,                   # IN, of a graph of at most 2
         with nogil:
             for k in range(0, n, 8):
                 read_group(&order[k], n - k, &offsets[0], &group)
-                decode_group(g, do, &log_start[0], &log_table[0, 0], frames, &group, &labels[0],
-                             &w, &path[0], &log_prob[0])
+                decode_group(g, do, &log_start[0], &log_table[0, 0], frames, &group,
+                             &node_labels[0], &w, &path[0], &log_prob[0])
     finally:
         free(w.at)
         free_edges(&w.edges)

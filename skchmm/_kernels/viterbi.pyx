@@ -26,7 +26,7 @@ cdef struct Scores:
     const double *edge_weights   # by edge, to trace back
     const double *weights        # by entry of the blocks
     const double *log_start
-    const int64_t *labels        # what the path has for each node
+    const int64_t *node_labels   # what the path has for each node
 
 
 cdef inline void first_step(const Graph *g, const Scores *s, const double *log_b,
@@ -69,7 +69,7 @@ cdef double decode(const Graph *g, const Steps *do, const Scores *s, Emit *emit,
     if m < 0:
         return -INFINITY
     best = before[m]
-    path[T - 1] = s.labels[m]
+    path[T - 1] = s.node_labels[m]
     for b in range(n_blocks - 1, -1, -1):
         begin = b * block
         end = min(T, begin + block)
@@ -88,7 +88,7 @@ cdef double decode(const Graph *g, const Steps *do, const Scores *s, Emit *emit,
             start = g.indptr + e * (g.n_nodes + 1) + m
             m = do.best_source(start[1] - start[0], g.sources + start[0],
                                s.edge_weights + start[0], before)
-            path[t - 1] = s.labels[m]
+            path[t - 1] = s.node_labels[m]
     return best
 
 
@@ -116,10 +116,10 @@ cdef double decode_small(const Graph *g, const Steps *do, const Scores *s, Emit 
     if m < 0:
         return -INFINITY
     best = here[m]
-    path[T - 1] = s.labels[m]
+    path[T - 1] = s.node_labels[m]
     for t in range(T - 1, 0, -1):
         m = choices[t * N + m]
-        path[t - 1] = s.labels[m]
+        path[t - 1] = s.node_labels[m]
     return best
 
 
@@ -131,7 +131,7 @@ def viterbi(Layout layout,                     # IN
             bint by_node,                      # IN, which of the two
             const int32_t[::1] rows,           # IN or None: row t of log_table is step t
             const int64_t[::1] offsets,        # IN
-            const int64_t[::1] labels,         # IN, what to write for each node
+            const int64_t[::1] node_labels,    # IN, what to write for each node
             int64_t budget,                    # IN, bytes for the table of values
             int64_t[::1] path,                 # OUT, labels
             double[::1] log_prob):             # OUT, -inf where no path is feasible
@@ -154,7 +154,7 @@ def viterbi(Layout layout,                     # IN
     scores.edge_weights = &edge_weights[0] if edge_weights.shape[0] else NULL
     scores.weights = &weights[0] if weights.shape[0] else NULL
     scores.log_start = &log_start[0]
-    scores.labels = &labels[0]
+    scores.node_labels = &node_labels[0]
     emit.table, emit.by_node, emit.buffer = &log_table[0, 0], by_node, NULL
     emit.rows = NULL if rows is None else &rows[0]
     try:

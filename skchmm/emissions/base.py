@@ -37,7 +37,7 @@ class Frames:
     def n_states(self):
         return self.table.shape[1]
 
-    def part(self, offsets, begin, end):
+    def of_sequences(self, offsets, begin, end):
         """The frames of sequences begin..end-1."""
         first, last = offsets[begin], offsets[end]
         if last - first == self.n_steps:
@@ -75,20 +75,23 @@ class PendingFrames:
     frames_of : callable
         (begin, end) -> Frames of sequences begin..end-1
     n_sequences, n_steps, n_states : int
+    least : int
+        Fewer steps are not worth a call.
     """
 
-    __slots__ = ("frames_of", "n_sequences", "n_states", "n_steps")
+    __slots__ = ("frames_of", "least", "n_sequences", "n_states", "n_steps")
 
-    def __init__(self, frames_of, n_sequences, n_steps, n_states):
+    def __init__(self, frames_of, n_sequences, n_steps, n_states, least):
         self.frames_of = frames_of
         self.n_sequences = n_sequences
         self.n_steps = n_steps
         self.n_states = n_states
+        self.least = least
 
-    def part(self, offsets, begin, end):
+    def of_sequences(self, offsets, begin, end):
         try:
             return self.frames_of(begin, end)
-        except Exception:
+        except (TypeError, ValueError):
             self.whole()  # messages count the rows of all sequences
             raise
 
@@ -164,6 +167,16 @@ class Emission(BaseEstimator):
             raise ValueError(
                 f"init={init!r} cannot start {type(self).__name__} emissions; use {choices}."
             )
+
+
+def steps_in_part(emission):
+    """`part_steps` of an emission; None where a subclass has changed what that speaks of."""
+
+    def home(name):
+        return next(i for i, c in enumerate(type(emission).__mro__) if name in vars(c))
+
+    changed = min(map(home, ("encode", "log_likelihood", "accumulate")))
+    return emission.part_steps if home("part_steps") <= changed else None
 
 
 def one_hot(y_index, n_states, weights=None):

@@ -15,8 +15,7 @@ class NumericEmission(Emission):
     default_init = "kmeans"
     _keep_means = False  # True: learn the covariances about means that stay as they are
 
-    @property
-    def part_steps(self):
+    def _part_steps(self):
         full = self.covariance_type in ("full", "tied")
         if full and self.n_features_in_ > normal.MAX_FULL_COLUMNS:
             return None  # BLAS rounds as it suits the number of rows
@@ -155,6 +154,8 @@ class Gaussian(NumericEmission):
         self.covars_ = starts.spread_covariance(
             self._start_covariance(E), self.covariance_type, n_states
         )
+
+    part_steps = property(NumericEmission._part_steps)
 
     def log_likelihood(self, E):
         means, covars = self._components()

@@ -113,6 +113,8 @@ class GMM(NumericEmission):
         covars = starts.spread_covariance(covariance, self.covariance_type, self.n_components)
         self.covars_ = np.repeat(covars[None], n_states, axis=0)
 
+    part_steps = property(NumericEmission._part_steps)
+
     def log_likelihood(self, E):
         n_states, n_components = np.shape(self.weights_)
         log_p = np.empty((len(E.X), n_states))

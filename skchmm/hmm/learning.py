@@ -5,8 +5,9 @@ from sklearn.utils import check_random_state
 
 from .._base import encode_labels, known_labels
 from .._estimation import count_labels, normalise
-from .._expectation import expect, parts_of
+from .._expectation import accumulation, expect, parts_of
 from .._progress import Progress, with_callbacks
+from ..emissions.base import steps_in_part
 from ..sequences import read_labels, read_step_weights, read_weights
 from .answers import labels_or_lengths
 from .hooks import as_rows, forget, learn, overridden
@@ -153,7 +154,7 @@ class LearningMixin(StepsMixin):
                 self._iterate(data, progress)
                 if self.n_init == 1:
                     return
-                value, _ = self._do_estep(data)
+                value, _ = self._expect(data, None)
                 if best is None or value > best[0]:
                     best = value, {name: vars(self)[name] for name in names}, self.monitor_.history
                     self.monitor_.history = type(self.monitor_.history)()
@@ -177,7 +178,7 @@ class LearningMixin(StepsMixin):
         self._check()
         emission = self.emission_
         data.encoded = emission.encode(data.sequences.X, data.offsets, reset=False)
-        least = None if self._accumulates_itself() else emission.part_steps
+        least = None if self._accumulates_itself() else steps_in_part(emission)
         data.parts = parts_of(emission, data, self.n_components, self.n_jobs, least=least)
 
     def _accumulates_itself(self):
@@ -208,26 +209,35 @@ class LearningMixin(StepsMixin):
                 break
 
     def _do_estep(self, data):
-        emission = self.emission_
-        expected = expect(self._chain(), emission, data.parts, self.n_jobs, self._check_underflow)
-        log_prob = self._objective(expected.smoothed.log_z, data)
+        seen = []
+
+        def look(part, frames, posteriors):
+            seen.append((frames, posteriors))
+            return {}
+
+        itself = self._accumulates_itself()
+        log_prob, expected = self._expect(data, look if itself else accumulation(self.emission_))
         statistics = self._initialize_sufficient_statistics()
         statistics["nobs"] += data.sequences.n_sequences
         if "s" in self.params:
             statistics["start"] += expected.starts
         if "t" in self.params:
             statistics["trans"] += expected.smoothed.transitions
-        if self._accumulates_itself():
-            self._accumulate_by_sequence(statistics, emission, expected.smoothed.posteriors, data)
+        if itself:
+            self._accumulate_by_sequence(statistics, *seen[0], data)
         else:
             self._add(statistics, expected.statistics)
         return log_prob, statistics
 
-    def _accumulate_by_sequence(self, statistics, emission, posteriors, data):
-        if (data.weights != 1).any():
-            weights = np.repeat(data.weights, data.sequences.lengths)
-            posteriors = np.nan_to_num(posteriors) * weights[:, None]
-        lattice = emission.log_likelihood(data.encoded).dense()
+    def _expect(self, data, accumulate):
+        expected = expect(
+            self._chain(), self.emission_, data.parts, self.n_jobs, accumulate=accumulate,
+            check=self._check_underflow,
+        )  # fmt: skip
+        return self._objective(expected.smoothed.log_z, data), expected
+
+    def _accumulate_by_sequence(self, statistics, frames, posteriors, data):
+        lattice = frames.dense()
         if self.implementation == "scaling":
             lattice = np.exp(lattice)
         cuts = data.offsets[1:-1]
