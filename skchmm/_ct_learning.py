@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 from . import emissions
 from ._estimation import normalise, read_fixed
 from ._expectation import accumulation, collect
-from ._learning import LearningMixin, _check_columns, start_and_emission
+from ._learning import Data, LearningMixin, _check_columns, start_and_emission
 from ._progress import with_callbacks
 from ._semantics import SEMANTICS
 from ._times import of_frames, timed
@@ -62,7 +62,7 @@ class CTLearningMixin(LearningMixin):
         self._compile()
         start_fixed = read_fixed(self.startprob_fixed, (S,), "startprob_fixed")
         fixed = read_fixed_rates(self.generator_fixed, S)
-        data = _Data(encoded, sequences, step_weights, codes, start_fixed, self._masked(fixed))
+        data = Data(encoded, sequences, step_weights, codes, start_fixed, self._masked(fixed))
         context = self._init_callback_context(max_subtasks=None)
         if codes is not None and (codes >= 0).all():
             self._fit_labelled(emission, data)
@@ -87,7 +87,7 @@ class CTLearningMixin(LearningMixin):
     def _fit_labelled(self, emission, data):
         S = len(self.classes_)
         starts, jumps, stays = count_jumps(
-            data.codes, data.offsets, data.gaps, S, data.step_weights
+            data.codes, data.offsets, data.sequences.gaps, S, data.step_weights
         )
         self.startprob_ = normalise(starts + self.smoothing, data.start_fixed)
         self.generator_ = smoothed_rates(jumps, stays, self.smoothing, data.fixed)
@@ -109,7 +109,7 @@ class CTLearningMixin(LearningMixin):
         if self.init == "fitted":
             startprob = normalise(self.startprob_, data.start_fixed)
             return startprob, generator_of(self.generator_, data.fixed), emission
-        positive = data.gaps[data.gaps > 0]
+        positive = data.sequences.gaps[data.sequences.gaps > 0]
         unit = float(np.median(positive)) if len(positive) else 1.0
         starts = np.ones(S)
         rates = np.full((S, S), 1.0 / (4 * unit * max(S - 1, 1)))
@@ -121,7 +121,7 @@ class CTLearningMixin(LearningMixin):
             emission.initialise(data.encoded, data.offsets, S, init=init, random_state=random_state)
         if data.codes is not None and (data.codes >= 0).any():
             first, jumps, stays = count_jumps(
-                data.codes, data.offsets, data.gaps, S, data.step_weights
+                data.codes, data.offsets, data.sequences.gaps, S, data.step_weights
             )
             starts = starts + first
             # the start values weigh as much as one expected jump from each state
@@ -135,7 +135,7 @@ class CTLearningMixin(LearningMixin):
 
     def _e_step(self, parameters, data, learn):
         startprob, generator, emission = parameters
-        frames = of_frames(emission.log_likelihood(data.encoded), data.gaps)
+        frames = of_frames(emission.log_likelihood(data.encoded), data.sequences.gaps)
         if data.codes is not None:
             frames = frames.clamp(data.codes)
         smoothed = self._chain(startprob, generator).smooth(
@@ -151,21 +151,6 @@ class CTLearningMixin(LearningMixin):
         stays = smoothed.stays[:, None]
         rates = np.divide(smoothed.jumps, stays, out=generator.copy(), where=stays > 0)
         return startprob, generator_of(rates, data.fixed), emission
-
-
-class _Data:
-    """What a fit looks at, read once."""
-
-    def __init__(self, encoded, sequences, step_weights, codes, start_fixed, fixed):
-        self.encoded = encoded
-        self.sequences = sequences
-        self.offsets = sequences.offsets
-        self.gaps = sequences.gaps
-        self.step_weights = step_weights
-        self.weights = None  # one a sequence, for EM
-        self.codes = codes
-        self.start_fixed = start_fixed
-        self.fixed = fixed
 
 
 def generator_of(rates, fixed=None):

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._threads import each, ranges_of
+from ._threads import each, ranges_of, threads_of
 from .inference import steps_at_once
 
 
@@ -30,7 +30,7 @@ def parts_of(emission, data, n_states, n_jobs, *, least):
     whole = Part(data.encoded, data.offsets, data.weights, data.codes)
     if least is None:
         return [whole]
-    ranges = ranges_of(data.offsets, n_jobs, **steps_at_once(least, n_states))
+    ranges = ranges_of(data.offsets, threads_of(n_jobs), **steps_at_once(least, n_states))
     return [whole] if len(ranges) == 1 else [_part(emission, data, *r) for r in ranges]
 
 
@@ -65,7 +65,7 @@ def expect(chain, emission, parts, n_jobs, *, accumulate, check=None):
         )  # fmt: skip
         return collect(smoothed, frames, part, accumulate, keep=one)
 
-    found = each(run, parts, n_jobs)
+    found = each(run, parts, threads_of(n_jobs))
     return found[0] if one else _added(found)
 
 

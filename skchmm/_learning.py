@@ -74,7 +74,7 @@ class LearningMixin(CallbackSupportMixin):
         self._chains = {}
         start_fixed = read_fixed(self.startprob_fixed, (S,), "startprob_fixed")
         trans_fixed = read_fixed(self.transmat_fixed, (S, S), "transmat_fixed")
-        data = _Data(encoded, sequences, step_weights, codes, start_fixed, trans_fixed)
+        data = Data(encoded, sequences, step_weights, codes, start_fixed, trans_fixed)
         context = self._init_callback_context(max_subtasks=None)
         if codes is not None and (codes >= 0).all():
             self._fit_labelled(emission, data)
@@ -126,7 +126,7 @@ class LearningMixin(CallbackSupportMixin):
         S = len(self.classes_)
         starts, transitions = count_labels(data.codes, data.offsets, S, data.step_weights)
         self.startprob_ = normalise(starts + self.smoothing, data.start_fixed)
-        self.transmat_ = normalise(transitions + self.smoothing, data.trans_fixed)
+        self.transmat_ = normalise(transitions + self.smoothing, data.fixed)
         emission.fit_supervised(
             data.encoded, data.codes, S, data.step_weights, offsets=data.offsets,
             smoothing=self.smoothing, random_state=self.random_state,
@@ -168,7 +168,7 @@ class LearningMixin(CallbackSupportMixin):
             startprob, transmat = self.startprob_.copy(), self.transmat_.copy()
             return (
                 _imposed(startprob, data.start_fixed),
-                _imposed(transmat, data.trans_fixed),
+                _imposed(transmat, data.fixed),
                 emission,
             )
         starts, transitions = np.ones(S), np.ones((S, S))
@@ -188,7 +188,7 @@ class LearningMixin(CallbackSupportMixin):
             )  # fmt: skip
         return (
             normalise(starts, data.start_fixed),
-            normalise(transitions, data.trans_fixed),
+            normalise(transitions, data.fixed),
             emission,
         )
 
@@ -210,7 +210,7 @@ class LearningMixin(CallbackSupportMixin):
     def _m_step(self, parameters, expected, data):
         startprob, transmat, emission = parameters
         startprob, emission = start_and_emission(startprob, emission, expected, data)
-        transmat = normalise(expected.smoothed.transitions, data.trans_fixed, transmat)
+        transmat = normalise(expected.smoothed.transitions, data.fixed, transmat)
         return startprob, transmat, emission
 
 
@@ -222,10 +222,10 @@ def start_and_emission(startprob, emission, expected, data):
     return normalise(expected.starts, data.start_fixed, startprob), emission
 
 
-class _Data:
+class Data:
     """What a fit looks at, read once."""
 
-    def __init__(self, encoded, sequences, step_weights, codes, start_fixed, trans_fixed):
+    def __init__(self, encoded, sequences, step_weights, codes, start_fixed, fixed):
         self.encoded = encoded
         self.sequences = sequences
         self.offsets = sequences.offsets
@@ -233,7 +233,7 @@ class _Data:
         self.weights = self.parts = None  # for EM; one weight a sequence
         self.codes = codes
         self.start_fixed = start_fixed
-        self.trans_fixed = trans_fixed
+        self.fixed = fixed  # transitions, or rates
 
 
 def _check_columns(emission, X):

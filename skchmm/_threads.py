@@ -13,18 +13,24 @@ def spread(run, offsets, n_jobs, *, least=1, most=None):
     """What run(begin, end) gives for each of the ranges of sequences."""
     if len(offsets) == 2:
         return [run(0, 1)]
-    ranges = ranges_of(offsets, n_jobs, least=least, most=most)
-    return each(lambda part: run(*part), ranges, n_jobs)
+    n_threads = threads_of(n_jobs)
+    ranges = ranges_of(offsets, n_threads, least=least, most=most)
+    return each(lambda part: run(*part), ranges, n_threads)
 
 
-def ranges_of(offsets, n_jobs, *, least=1, most=None):
+def threads_of(n_jobs):
+    """How many threads a number of jobs stands for."""
+    return 1 if n_jobs in (None, 1) else effective_n_jobs(n_jobs)
+
+
+def ranges_of(offsets, n_threads, *, least=1, most=None):
     """Ranges of sequences, (begin, end), of about equal numbers of steps.
 
     There is one a thread, more where they would have more than `most` steps, fewer where they would
     have less than `least`; these rather than those.
     """
     n_sequences, n_steps = len(offsets) - 1, int(offsets[-1] - offsets[0])
-    n_ranges = n_threads = _threads(n_jobs)
+    n_ranges = n_threads
     if most is not None and n_steps > most * n_threads:
         n_ranges = -(-n_steps // (most * n_threads)) * n_threads
     n_ranges = max(1, min(n_ranges, n_sequences, n_steps // least))
@@ -35,13 +41,10 @@ def ranges_of(offsets, n_jobs, *, least=1, most=None):
     return [(a, b) for a, b in pairwise(cuts) if a < b]
 
 
-def _threads(n_jobs):
-    return 1 if n_jobs in (None, 1) else effective_n_jobs(n_jobs)
-
-
-def each(run, items, n_jobs):
+def each(run, items, n_threads):
     """What run gives for each item. This thread and some of a pool take one after the other."""
-    if len(items) == 1 or _threads(n_jobs) == 1:
+    n_threads = min(n_threads, len(items))
+    if n_threads <= 1:
         return [run(item) for item in items]
     results = [None] * len(items)
     left = deque(range(len(items)))
@@ -60,7 +63,7 @@ def each(run, items, n_jobs):
             left.clear()  # after an error, nobody begins another one
 
     pool = _pool(os.getpid())
-    futures = [pool.submit(work) for _ in range(min(_threads(n_jobs), len(items)) - 1)]
+    futures = [pool.submit(work) for _ in range(n_threads - 1)]
     try:
         work()
         for future in futures:

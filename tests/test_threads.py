@@ -33,15 +33,15 @@ def test_sizes_of_ranges():
     def steps(*args, **kwargs):
         return [10 * (end - begin) for begin, end in ranges_of(offsets, *args, **kwargs)]
 
-    assert steps(None) == [1000]
+    assert steps(1) == [1000]
     assert steps(4) == [250] * 4
-    assert steps(None, most=300) == [250] * 4
+    assert steps(1, most=300) == [250] * 4
     assert steps(2, most=300) == [250] * 4
     assert steps(3, most=300) == steps(6)
     assert steps(16, least=400) == [500, 500]
-    assert steps(None, least=400, most=10) == [500, 500]
-    assert steps(None, least=2000, most=10) == [1000]
-    assert len(steps(None, most=1)) == 100
+    assert steps(1, least=400, most=10) == [500, 500]
+    assert steps(1, least=2000, most=10) == [1000]
+    assert len(steps(1, most=1)) == 100
 
 
 def test_an_interrupt_waits_for_the_other_threads(monkeypatch):
