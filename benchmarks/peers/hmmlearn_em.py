@@ -52,7 +52,7 @@ def _compare(problem, reference, implementation, shape, demanded):
         after[name, n_iter] = fits[name](n_iter).transmat_
 
     functions = {(name, n): partial(learn, name, n) for name in fits for n in (SHORT, SHORT + MORE)}
-    seconds = race(functions, seconds=0.25)
+    seconds = race(functions, seconds=0.5)
     each = {
         name: max(seconds[name, SHORT + MORE] - seconds[name, SHORT], 1e-9) / MORE for name in fits
     }

@@ -111,6 +111,11 @@ class AnswersMixin:
         """Logarithm of `predict_proba`."""
         return super().predict_log_proba(X, lengths=lengths, groups=groups)
 
+    def _pending(self, sequences):
+        # scaled recursions look at all frames before they begin
+        scaling = self.implementation == "scaling"
+        return self._frames(sequences) if scaling else super()._pending(sequences)
+
     def _posteriors(self, sequences, frames):
         self._check_underflow(frames)
         return super()._posteriors(sequences, frames)
@@ -213,7 +218,6 @@ class AnswersMixin:
     def _check_underflow(self, frames):
         if self.implementation != "scaling":
             return
-        frames = frames.whole()
         # column by column: numpy reduces a short last axis slowly
         under = np.logical_and.reduce([column < _LOG_UNDERFLOW for column in frames.table.T])
         if np.any(under if frames.index is None else under[frames.index]):
