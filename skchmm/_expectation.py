@@ -1,5 +1,6 @@
 """The E-step of EM, some sequences at a time."""
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -65,7 +66,7 @@ def expect(chain, emission, parts, n_jobs, *, accumulate, check=None):
         )  # fmt: skip
         return collect(smoothed, frames, part, accumulate, keep=one)
 
-    found = each(run, parts, threads_of(n_jobs))
+    found = each([partial(run, part) for part in parts], threads_of(n_jobs))
     return found[0] if one else _added(found)
 
 

@@ -3,19 +3,16 @@
 import os
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
 
 from joblib import effective_n_jobs
 
 
-def spread(run, offsets, n_jobs, *, least=1, most=None):
-    """What run(begin, end) gives for each of the ranges of sequences."""
-    if len(offsets) == 2:
-        return [run(0, 1)]
+def spread(run, offsets, n_jobs):
+    """What run(begin, end) gives for ranges of sequences, one a thread."""
     n_threads = threads_of(n_jobs)
-    ranges = ranges_of(offsets, n_threads, least=least, most=most)
-    return each(lambda part: run(*part), ranges, n_threads)
+    return each([partial(run, *part) for part in ranges_of(offsets, n_threads)], n_threads)
 
 
 def threads_of(n_jobs):
@@ -41,13 +38,13 @@ def ranges_of(offsets, n_threads, *, least=1, most=None):
     return [(a, b) for a, b in pairwise(cuts) if a < b]
 
 
-def each(run, items, n_threads):
-    """What run gives for each item. This thread and some of a pool take one after the other."""
-    n_threads = min(n_threads, len(items))
+def each(jobs, n_threads):
+    """What each job gives. This thread and some of a pool take one after the other."""
+    n_threads = min(n_threads, len(jobs))
     if n_threads <= 1:
-        return [run(item) for item in items]
-    results = [None] * len(items)
-    left = deque(range(len(items)))
+        return [job() for job in jobs]
+    results = [None] * len(jobs)
+    left = deque(range(len(jobs)))
 
     def take():
         try:
@@ -58,7 +55,7 @@ def each(run, items, n_threads):
     def work():
         try:
             for i in iter(take, None):
-                results[i] = run(items[i])
+                results[i] = jobs[i]()
         finally:
             left.clear()  # after an error, nobody begins another one
 

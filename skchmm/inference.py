@@ -1,6 +1,6 @@
 """Exact inference on an augmented graph: which kernel does what."""
 
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ from ._kernels.lanes_viterbi import lanes_viterbi
 from ._kernels.log_space import forward_backward_log
 from ._kernels.two_ended import handles, two_ended
 from ._kernels.viterbi import viterbi
-from ._threads import spread
+from ._threads import each, ranges_of, threads_of
 from .emissions.base import PendingFrames
 
 # A larger table over all steps is replaced by blocks of it that are filled again on the way back:
@@ -112,16 +112,14 @@ class Chain:
         log_z = np.empty(len(offsets) - 1)
         posteriors = np.empty((frames.n_steps, graph.n_states)) if marginals else None
 
-        def run(begin, end):
-            job = _Job(
-                self, frames.of_sequences(offsets, begin, end), _cut(offsets, begin, end),
+        def prepare(part, begin, end):
+            return _Job(
+                self, part, _cut(offsets, begin, end),
                 None if seq_weights is None else seq_weights[begin:end], log_z[begin:end],
                 posteriors[offsets[begin] : offsets[end]] if marginals else None, counts,
-            )  # fmt: skip
-            job.run()
-            return job.edges
+            ).run  # fmt: skip
 
-        parts = spread(run, offsets, n_jobs, **_steps_at_once(frames))
+        parts = _in_threads(prepare, frames, offsets, n_jobs)
         return log_z, posteriors, sum(parts) if counts else None
 
 
@@ -139,9 +137,14 @@ class _Job:
         self.log_z, self.posteriors = log_z, posteriors
         self.edges = np.zeros(len(chain.weights)) if counts else None
         self.redo = np.zeros(len(log_z), dtype=np.uint8)
+        self.all = np.arange(len(log_z))
+        self.order = None
+        if 0 < self.graph.n_edges <= LANES_EDGES:
+            self.order = _lanes_order(offsets, self.all, self._row_bytes, LANES_BYTES, LANES_FILL)
 
     def run(self):
-        left = np.arange(len(self.log_z))
+        """Do it; the counts."""
+        left = self.all
         for way in (self.lanes, self.two_ended, self.blocks, self.lanes_again, self.log_space):
             left = way(left)
             if len(left) == 0:
@@ -149,16 +152,14 @@ class _Job:
         if self.posteriors is not None:
             for s in np.flatnonzero(np.isneginf(self.log_z)):
                 self.posteriors[self.offsets[s] : self.offsets[s + 1]] = np.nan
+        return self.edges
 
     @cached_property
     def scaled(self):
         return scale_rows(self.frames.table, self.chain._smallest)
 
     def lanes(self, chosen):
-        order = None
-        if 0 < self.graph.n_edges <= LANES_EDGES:
-            order = _lanes_order(self.offsets, chosen, self._row_bytes, LANES_BYTES, LANES_FILL)
-        return self._lanes(order, chosen, longest(self.offsets))
+        return self._lanes(self.order, chosen, longest(self.offsets))
 
     def lanes_again(self, chosen):
         """Lanes hold everything, even if most stay empty."""
@@ -256,37 +257,42 @@ def _decode(graph, log_weights, entries, log_start, frames, offsets, labels, n_j
     path = np.empty(frames.n_steps, dtype=np.int64 if whole_numbers else labels.dtype)
     log_prob = np.empty(len(offsets) - 1)
 
-    def run(begin, end):
+    def prepare(part, begin, end):
         answer = path[offsets[begin] : offsets[end]]
         found = answer if whole_numbers else np.empty(len(answer), dtype=np.int64)
-        _decode_part(
-            graph, log_weights, entries, log_start, frames.of_sequences(offsets, begin, end),
-            _cut(offsets, begin, end), of_nodes, found, log_prob[begin:end],
+        decode = _decoding(
+            graph, log_weights, entries, log_start, part, _cut(offsets, begin, end), of_nodes,
+            found, log_prob[begin:end],
         )  # fmt: skip
-        if not whole_numbers:
-            labels.take(found, out=answer, mode="clip")  # of an infeasible path, anything
 
-    spread(run, offsets, n_jobs, **_steps_at_once(frames))
+        def run():
+            decode()
+            if not whole_numbers:
+                labels.take(found, out=answer, mode="clip")  # of an infeasible path, anything
+
+        return run
+
+    _in_threads(prepare, frames, offsets, n_jobs)
     if labels is not None and whole_numbers:
         path = path.astype(labels.dtype, copy=False)
     return path, log_prob
 
 
-def _decode_part(graph, log_weights, entries, log_start, frames, offsets, of_nodes, path, log_prob):
+def _decoding(graph, log_weights, entries, log_start, frames, offsets, of_nodes, path, log_prob):
+    """What decodes some sequences when it is called."""
     index, order = _index(frames), None
     if graph.few_edges and graph.n_edges > 0:
         chosen = np.arange(len(log_prob))
         order = _lanes_order(offsets, chosen, graph.n_nodes, LANES_BYTES, LANES_FILL)
     if order is not None:
-        lanes_viterbi(
-            graph.layout, log_weights, log_start, frames.table, index, offsets, order, of_nodes,
-            path, log_prob,
+        return partial(
+            lanes_viterbi, graph.layout, log_weights, log_start, frames.table, index, offsets,
+            order, of_nodes, path, log_prob,
         )  # fmt: skip
-        return
     table, by_node = _by_node(graph, frames.table, frames)
-    viterbi(
-        graph.layout, log_weights, entries, log_start, table, by_node, index, offsets, of_nodes,
-        TABLE_BYTES, path, log_prob,
+    return partial(
+        viterbi, graph.layout, log_weights, entries, log_start, table, by_node, index, offsets,
+        of_nodes, TABLE_BYTES, path, log_prob,
     )  # fmt: skip
 
 
@@ -300,9 +306,21 @@ def steps_at_once(least, n_states):
     return {"least": least, "most": max(FRAMES_BYTES // (8 * n_states), 1)}
 
 
-def _steps_at_once(frames):
-    pending = isinstance(frames, PendingFrames)
-    return steps_at_once(frames.least, frames.n_states) if pending else {}
+def _in_threads(prepare, frames, offsets, n_jobs):
+    """Call what prepare(frames of some sequences, begin, end) returns, for all sequences.
+
+    It is prepared before any thread begins, since two that prepare hold each other up. Only if
+    frames are still to be computed, that is left to the threads as well.
+    """
+    n_threads, pending = threads_of(n_jobs), isinstance(frames, PendingFrames)
+
+    def job(begin, end):
+        return prepare(frames.of_sequences(offsets, begin, end), begin, end)
+
+    if pending:
+        ranges = ranges_of(offsets, n_threads, **steps_at_once(frames.least, frames.n_states))
+        return each([lambda part=part: job(*part)() for part in ranges], n_threads)
+    return each([job(*part) for part in ranges_of(offsets, n_threads)], n_threads)
 
 
 def _cut(offsets, begin, end):
