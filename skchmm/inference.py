@@ -312,12 +312,14 @@ def _in_threads(prepare, frames, offsets, n_jobs):
     It is prepared before any thread begins, since two that prepare hold each other up. Only if
     frames are still to be computed, that is left to the threads as well.
     """
-    n_threads, pending = threads_of(n_jobs), isinstance(frames, PendingFrames)
 
     def job(begin, end):
         return prepare(frames.of_sequences(offsets, begin, end), begin, end)
 
-    if pending:
+    if len(offsets) == 2:
+        return [job(0, 1)()]
+    n_threads = threads_of(n_jobs)
+    if isinstance(frames, PendingFrames):
         ranges = ranges_of(offsets, n_threads, **steps_at_once(frames.least, frames.n_states))
         return each([lambda part=part: job(*part)() for part in ranges], n_threads)
     return each([job(*part) for part in ranges_of(offsets, n_threads)], n_threads)

@@ -1,12 +1,16 @@
 """What has a limit of its own: HSMM, the cost of a call, two threads."""
 
 import os
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
 
 from skchmm import ConstrainedHMM, HSMMDecoder
 from skchmm.datasets import make_chain
 
 from .problems import make_problem
 from .race import Line, race
+from .roofline import N_STATES, bare_loop
 
 NEEDS = ()
 
@@ -34,6 +38,27 @@ def run(quick=False):
             problem = make_problem(n_states, [n_steps] * (100 if quick else 1000), emission)
             for work in ("predict", "predict_proba"):
                 yield _threads(problem, work)
+        yield _machine(1_000 if quick else 20_000)
+
+
+def _machine(n_steps):
+    """Two threads that share nothing, not even an interpreter: what the machine gives just now."""
+    chances = np.full((N_STATES, N_STATES), 1 / N_STATES)
+    loops = [bare_loop(chances, chances, n_steps)[0] for _ in range(2)]
+
+    def one():
+        for loop in loops:
+            loop()
+
+    def two():
+        future = pool.submit(loops[1])
+        loops[0]()
+        future.result()
+
+    with ThreadPoolExecutor(1) as pool:
+        seconds = race({"one": one, "two": two}, seconds=1.0)
+    return Line("two threads, a bare C loop", "", "two threads", seconds["two"], "one thread",
+                seconds["one"], note="what the machine gives at that time")  # fmt: skip
 
 
 def _threads(problem, work):

@@ -32,7 +32,7 @@ def run(quick=False):
         emission=Categorical.from_parameters(emissionprob),
         constraints=ExactVisits(0, VISITS),
     )
-    loop, edges = _bare_loop(transmat, emissionprob, n_steps)
+    loop, edges = bare_loop(transmat, emissionprob, n_steps)
     functions = {"ours": lambda: model.predict(X), "bare": loop}
     seconds = race(functions, seconds=0.6)
     ours = 1e9 * seconds["ours"] / (model.graph_.n_edges * n_steps)
@@ -45,7 +45,7 @@ def run(quick=False):
                note="all of predict; the loop only the forward pass")  # fmt: skip
 
 
-def _bare_loop(transmat, emissionprob, n_steps):
+def bare_loop(transmat, emissionprob, n_steps):
     """A call of the compiled loop, and how many edges it has."""
     library = Path(tempfile.mkdtemp()) / "roofline.so"
     command = ["cc", "-O3", "-march=native", "-shared", "-fPIC", str(SOURCE), "-o", str(library)]
