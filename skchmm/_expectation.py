@@ -31,7 +31,8 @@ def parts_of(emission, data, n_states, n_jobs, *, least):
     whole = Part(data.encoded, data.offsets, data.weights, data.codes)
     if least is None:
         return [whole]
-    ranges = ranges_of(data.offsets, threads_of(n_jobs), **steps_at_once(least, n_states))
+    most = steps_at_once(n_states)
+    ranges = ranges_of(data.offsets, threads_of(n_jobs), least=least, most=most)
     return [whole] if len(ranges) == 1 else [_part(emission, data, *r) for r in ranges]
 
 

@@ -140,7 +140,8 @@ class _Job:
         self.all = np.arange(len(log_z))
         self.order = None
         if 0 < self.graph.n_edges <= LANES_EDGES:
-            self.order = _lanes_order(offsets, self.all, self._row_bytes, LANES_BYTES, LANES_FILL)
+            row_bytes = WIDTH * (self.graph.n_nodes + self.graph.n_states)
+            self.order = _lanes_order(offsets, row_bytes)
 
     def run(self):
         """Do it; the counts."""
@@ -159,7 +160,7 @@ class _Job:
         return scale_rows(self.frames.table, self.chain._smallest)
 
     def lanes(self, chosen):
-        return self._lanes(self.order, chosen, longest(self.offsets))
+        return self._lanes(self.order, chosen, self.offsets[-1])
 
     def lanes_again(self, chosen):
         """Lanes hold everything, even if most stay empty."""
@@ -169,10 +170,6 @@ class _Job:
         if self.posteriors is not None:
             chunk = _lanes_chunk(int(lengths.max()), self.graph.n_nodes, self.graph.n_states)
         return self._lanes(order if chunk and self.graph.n_edges > 0 else None, chosen, chunk)
-
-    @property
-    def _row_bytes(self):
-        return WIDTH * (self.graph.n_nodes + self.graph.n_states)
 
     def _lanes(self, order, chosen, chunk):
         chain = self.chain
@@ -282,8 +279,7 @@ def _decoding(graph, log_weights, entries, log_start, frames, offsets, of_nodes,
     """What decodes some sequences when it is called."""
     index, order = _index(frames), None
     if graph.few_edges and graph.n_edges > 0:
-        chosen = np.arange(len(log_prob))
-        order = _lanes_order(offsets, chosen, graph.n_nodes, LANES_BYTES, LANES_FILL)
+        order = _lanes_order(offsets, graph.n_nodes)
     if order is not None:
         return partial(
             lanes_viterbi, graph.layout, log_weights, log_start, frames.table, index, offsets,
@@ -301,9 +297,9 @@ def labelled(path, labels):
     return path if labels is None else labels.take(path, mode="clip")
 
 
-def steps_at_once(least, n_states):
-    """How many steps to compute the log-likelihoods of before they are worked on."""
-    return {"least": least, "most": max(FRAMES_BYTES // (8 * n_states), 1)}
+def steps_at_once(n_states):
+    """The most steps to compute the log-likelihoods of before they are worked on."""
+    return max(FRAMES_BYTES // (8 * n_states), 1)
 
 
 def _in_threads(prepare, frames, offsets, n_jobs):
@@ -320,7 +316,8 @@ def _in_threads(prepare, frames, offsets, n_jobs):
         return [job(0, 1)()]
     n_threads = threads_of(n_jobs)
     if isinstance(frames, PendingFrames):
-        ranges = ranges_of(offsets, n_threads, **steps_at_once(frames.least, frames.n_states))
+        most = steps_at_once(frames.n_states)
+        ranges = ranges_of(offsets, n_threads, least=frames.least, most=most)
         return each([lambda part=part: job(*part)() for part in ranges], n_threads)
     return each([job(*part) for part in ranges_of(offsets, n_threads)], n_threads)
 
@@ -331,19 +328,18 @@ def _cut(offsets, begin, end):
     return cut - cut[0] if begin > 0 else cut
 
 
-def _lanes_order(offsets, chosen, row_bytes, most_bytes, fill):
+def _lanes_order(offsets, row_bytes):
     """The sequences, longest first, for the lanes; None where one at a time is better.
 
     `row_bytes` is what a step of one sequence takes.
     """
-    if len(chosen) < fill:
+    if len(offsets) <= LANES_FILL:
         return None
-    lengths = offsets[chosen + 1] - offsets[chosen]
+    lengths = offsets[1:] - offsets[:-1]
     order = np.argsort(-lengths, kind="stable")
     tallest = lengths[order[::WIDTH]]
-    if fill * tallest.sum() > lengths.sum() or tallest[0] * WIDTH * row_bytes > most_bytes:
-        return None
-    return chosen[order]
+    filled = LANES_FILL * tallest.sum() <= lengths.sum()
+    return order if filled and tallest[0] * WIDTH * row_bytes <= LANES_BYTES else None
 
 
 def _lanes_chunk(n_steps, n_nodes, n_states):

@@ -305,17 +305,17 @@ def _read_list(items, lengths, groups, name, read=None):
             f"{name} is a list of {n_sequences} sequences, which needs no groups; if a splitter "
             f"needs them, give one a sequence, not {len(groups)}."
         )
-    if read is not None:
-        arrays = [read(item, f"{name}[{i}]") for i, item in enumerate(items)]
-    elif _all_arrays(items):
+    plain = read is None and set(map(type, items)) == {np.ndarray}
+    if plain:
         arrays = list(items)
+    elif read is not None:
+        arrays = [read(item, f"{name}[{i}]") for i, item in enumerate(items)]
     else:
         arrays = [
             item if type(item) is np.ndarray else _list_item(item, f"{name}[{i}]")
             for i, item in enumerate(items)
         ]
-    symbols = _all_arrays(arrays) and {array.ndim for array in arrays} == {1}
-    if not symbols and (
+    if not (plain and {array.ndim for array in arrays} == {1}) and (
         len({array.shape[1:] for array in arrays}) > 1 or len(arrays[0].shape) not in (1, 2)
     ):
         raise _shape_mismatch(arrays, name)
@@ -325,10 +325,6 @@ def _read_list(items, lengths, groups, name, read=None):
     offsets = np.zeros(n_sequences + 1, dtype=np.int64)
     np.cumsum(sizes, out=offsets[1:])
     return Sequences(_concatenate(arrays, name), offsets, "list", name=name)
-
-
-def _all_arrays(items):
-    return set(map(type, items)) == {np.ndarray}
 
 
 def _shape_mismatch(arrays, name):

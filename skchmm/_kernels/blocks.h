@@ -95,10 +95,10 @@ static inline void eight_store_head(double *p, Eight a, int64_t left)
 static inline void eight_bytes(uint8_t *p, Eight a)
 { for (int i = 0; i < 8; i++) p[i] = (uint8_t)a.x[i]; }
 
-static inline void eight_number_bytes(uint8_t *p, Eight a)
-{ for (int i = 0; i < 8; i++) p[i] = (uint8_t)(a.x[i] - LANES_NUMBER); }
 static inline Eight eight_sub(Eight a, Eight b)
 { for (int i = 0; i < 8; i++) a.x[i] -= b.x[i]; return a; }
+static inline void eight_number_bytes(uint8_t *p, Eight a)
+{ eight_bytes(p, eight_sub(a, eight_spread(LANES_NUMBER))); }
 static inline Eight eight_min(Eight a, Eight b)
 { for (int i = 0; i < 8; i++) a.x[i] = a.x[i] < b.x[i] ? a.x[i] : b.x[i]; return a; }
 static inline Eight eight_round(Eight a)
@@ -236,11 +236,7 @@ AVX2 static inline void pair_bytes(uint8_t *p, Pair v)
 }
 
 AVX2 static inline void pair_number_bytes(uint8_t *p, Pair v)
-{
-    const __m256d zero = _mm256_set1_pd(LANES_NUMBER);
-    Pair plain = {_mm256_sub_pd(v.a, zero), _mm256_sub_pd(v.b, zero)};
-    pair_bytes(p, plain);
-}
+{ pair_bytes(p, pair_sub(v, pair_spread(LANES_NUMBER))); }
 
 AVX2 static inline Pair pair_round(Pair x)
 { Pair r = {_mm256_round_pd(x.a, 8), _mm256_round_pd(x.b, 8)}; return r; }

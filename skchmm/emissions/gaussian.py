@@ -15,6 +15,7 @@ class NumericEmission(Emission):
     default_init = "kmeans"
     _keep_means = False  # True: learn the covariances about means that stay as they are
 
+    # Each class that scores rows says it itself; see `steps_in_part`.
     def _part_steps(self):
         full = self.covariance_type in ("full", "tied")
         if full and self.n_features_in_ > normal.MAX_FULL_COLUMNS:

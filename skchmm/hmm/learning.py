@@ -154,7 +154,7 @@ class LearningMixin(StepsMixin):
                 self._iterate(data, progress)
                 if self.n_init == 1:
                     return
-                value, _ = self._expect(data, None)
+                value, _ = self._expect(self.emission_, data, None)
                 if best is None or value > best[0]:
                     best = value, {name: vars(self)[name] for name in names}, self.monitor_.history
                     self.monitor_.history = type(self.monitor_.history)()
@@ -215,8 +215,9 @@ class LearningMixin(StepsMixin):
             seen.append((frames, posteriors))
             return {}
 
-        itself = self._accumulates_itself()
-        log_prob, expected = self._expect(data, look if itself else accumulation(self.emission_))
+        emission, itself = self.emission_, self._accumulates_itself()
+        accumulate = look if itself else accumulation(emission)
+        log_prob, expected = self._expect(emission, data, accumulate)
         statistics = self._initialize_sufficient_statistics()
         statistics["nobs"] += data.sequences.n_sequences
         if "s" in self.params:
@@ -229,9 +230,9 @@ class LearningMixin(StepsMixin):
             self._add(statistics, expected.statistics)
         return log_prob, statistics
 
-    def _expect(self, data, accumulate):
+    def _expect(self, emission, data, accumulate):
         expected = expect(
-            self._chain(), self.emission_, data.parts, self.n_jobs, accumulate=accumulate,
+            self._chain(), emission, data.parts, self.n_jobs, accumulate=accumulate,
             check=self._check_underflow,
         )  # fmt: skip
         return self._objective(expected.smoothed.log_z, data), expected
