@@ -10,7 +10,6 @@ from ._gaps import Gaps, index_of
 from ._kernels.forward_backward import scale_rows
 from ._kernels.gapped import feasible_steps, forward_backward
 from ._threads import spread
-from .inference import longest
 
 # How little is left out of a sum, until lower and upper bounds agree.
 LEVELS = (1e-30, 1e-100, 1e-280)
@@ -58,7 +57,7 @@ class GappedChain(DecodingMixin):
         return self._forward_backward(frames, offsets, seq_weights, n_jobs, True, counts)
 
     def _forward_backward(self, frames, offsets, seq_weights, n_jobs, marginals, counts):
-        self.graph.controller.check_length(longest(offsets))
+        self.graph.controller.check_lengths(offsets)
         numbered = Gaps(frames.gaps, offsets)
         scaled = scale_rows(frames.table)
         index = index_of(frames)

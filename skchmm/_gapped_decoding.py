@@ -7,7 +7,7 @@ from ._gapped_log import LogExponential
 from ._gaps import Gaps, index_of
 from ._kernels.gapped_viterbi import best_steps
 from ._threads import spread
-from .inference import labelled, longest
+from .inference import labelled
 
 # An entry this much above the floor is right.
 CERTAIN = 1e12
@@ -38,7 +38,7 @@ class DecodingMixin:
 
     def decode_nodes(self, frames, offsets, *, n_jobs=None):
         """Most probable nodes at the observations: (nodes int32 (n,), log P (n_sequences,))."""
-        self.graph.controller.check_length(longest(offsets))
+        self.graph.controller.check_lengths(offsets)
         if self.graph.n_nodes == 0:
             nodes = np.zeros(frames.n_steps, dtype=np.int32)
             return nodes, np.full(len(offsets) - 1, -np.inf)

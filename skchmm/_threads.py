@@ -8,6 +8,10 @@ from itertools import pairwise
 
 from joblib import effective_n_jobs
 
+from ._kernels.threads import Allowed
+
+__all__ = ["Allowed", "each", "ranges_of", "spread", "threads_of"]
+
 
 def spread(run, offsets, n_jobs):
     """What run(begin, end) gives for ranges of sequences, one a thread."""

@@ -10,12 +10,13 @@ from . import emissions
 from ._answers import AnswersMixin
 from ._base import SequenceEstimator
 from ._learning import LearningMixin
+from ._threads import Allowed, threads_of
 from .constraints.compile import compile, flatten
 from .emissions import Frames
 from .emissions.base import PendingFrames, steps_in_part
 from .exceptions import InfeasibleSequenceError, InfeasibleSequenceWarning
 from .graph import AugmentedGraph
-from .inference import Chain, best_feasible_path, check_frames, labelled
+from .inference import Chain, best_feasible_path, check_frames, labelled, steps_at_once
 
 
 class ConstrainedHMM(LearningMixin, AnswersMixin, SequenceEstimator):
@@ -188,14 +189,18 @@ class ConstrainedHMM(LearningMixin, AnswersMixin, SequenceEstimator):
 
     def _pending(self, sequences):
         """Frames, computed in parts where that gives the same."""
-        several = self._in_parts and sequences.n_sequences > 1
-        least = steps_in_part(self.emission_) if several else None
-        if least is None or sequences.n_steps < 2 * least:
+        least = None
+        if self._in_parts and sequences.n_sequences > 1:
+            least = steps_in_part(self.emission_)
+        if least is not None:
+            shares, n_states = self.emission_._shares_work, len(self.classes_)
+            if sequences.n_steps > (steps_at_once(n_states) if shares else 2 * least):
+                return PendingFrames(
+                    lambda begin, end: self._frames(sequences.part(begin, end)),
+                    sequences.n_sequences, sequences.n_steps, n_states, None if shares else least,
+                )  # fmt: skip
+        with Allowed(threads_of(self.n_jobs)):
             return self._frames(sequences)
-        return PendingFrames(
-            lambda begin, end: self._frames(sequences.part(begin, end)),
-            sequences.n_sequences, sequences.n_steps, len(self.classes_), least,
-        )  # fmt: skip
 
     # ------------------------------------------------------------- inference
     def predict(self, X, *, lengths=None, groups=None):

@@ -180,7 +180,7 @@ class Controller:
     def accepts_encoded(self, labels, offsets):
         """Whether it accepts each of many paths, given as label indices and offsets."""
         offsets = np.asarray(offsets, dtype=np.int64)
-        self.check_length(int(np.diff(offsets).max(initial=0)))
+        self.check_lengths(offsets)
         labels = np.asarray(labels, dtype=np.int32)
         last = automata.read_paths(self.tables, self.epochs, labels, offsets)
         return (last >= 0) & self.accept[last]
@@ -193,6 +193,11 @@ class Controller:
                 f"which a time-dependent controller was tabulated; give "
                 f"from_functions(..., horizon={n_steps}) or more."
             )
+
+    def check_lengths(self, offsets):
+        """The same for sequences, given by their offsets."""
+        if self.horizon is not None:
+            self.check_length(int(np.diff(offsets).max(initial=0)))
 
     @property
     def n_states(self):

@@ -1,6 +1,7 @@
 """Exact inference on an augmented graph: which kernel does what."""
 
 from functools import cached_property, partial
+from itertools import chain as joined
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from ._kernels.lanes_viterbi import lanes_viterbi
 from ._kernels.log_space import forward_backward_log
 from ._kernels.two_ended import handles, two_ended
 from ._kernels.viterbi import viterbi
-from ._threads import each, ranges_of, threads_of
+from ._threads import Allowed, each, ranges_of, threads_of
 from .emissions.base import PendingFrames
 
 # A larger table over all steps is replaced by blocks of it that are filled again on the way back:
@@ -81,7 +82,7 @@ class Chain:
 
     def decode(self, frames, offsets, *, labels=None, n_jobs=None):
         """Best paths: (labels, or state indices, (n_steps,), log P(path, Y) (n_sequences,))."""
-        self.graph.controller.check_length(longest(offsets))
+        self.graph.controller.check_lengths(offsets)
         return _decode(
             self.graph, self.log_weights, self._max_entries, self.log_start, frames, offsets,
             labels, n_jobs,
@@ -90,7 +91,7 @@ class Chain:
     def smooth(self, frames, offsets, *, seq_weights=None, counts=False, n_jobs=None):
         """Likelihoods, marginals and, on request, expected transition counts."""
         graph = self.graph
-        graph.controller.check_length(longest(offsets))
+        graph.controller.check_lengths(offsets)
         log_z, posteriors, edges = self._forward_backward(
             frames, offsets, seq_weights, n_jobs, True, counts
         )
@@ -103,7 +104,7 @@ class Chain:
 
     def log_likelihood(self, frames, offsets, *, n_jobs=None):
         """log P(Y, Acc) of each sequence."""
-        self.graph.controller.check_length(longest(offsets))
+        self.graph.controller.check_lengths(offsets)
         return self._forward_backward(frames, offsets, None, n_jobs, False, False)[0]
 
     def _forward_backward(self, frames, offsets, seq_weights, n_jobs, marginals, counts):
@@ -112,14 +113,17 @@ class Chain:
         log_z = np.empty(len(offsets) - 1)
         posteriors = np.empty((frames.n_steps, graph.n_states)) if marginals else None
 
-        def prepare(part, begin, end):
+        def prepare(part, cut, order, begin, end):
             return _Job(
-                self, part, _cut(offsets, begin, end),
-                None if seq_weights is None else seq_weights[begin:end], log_z[begin:end],
-                posteriors[offsets[begin] : offsets[end]] if marginals else None, counts,
+                self, part, cut, order, None if seq_weights is None else seq_weights[begin:end],
+                log_z[begin:end], posteriors[offsets[begin] : offsets[end]] if marginals else None,
+                counts,
             ).run  # fmt: skip
 
-        parts = _in_threads(prepare, frames, offsets, n_jobs)
+        row_bytes = None
+        if 0 < graph.n_edges <= LANES_EDGES and self._smallest >= LANES_WEIGHT:
+            row_bytes = WIDTH * (graph.n_nodes + graph.n_states)
+        parts = _in_threads(prepare, frames, offsets, n_jobs, row_bytes, share=not counts)
         return log_z, posteriors, sum(parts) if counts else None
 
 
@@ -130,18 +134,14 @@ class _Job:
     counts of the edges, and returns the sequences that it could not hold.
     """
 
-    def __init__(self, chain, frames, offsets, seq_weights, log_z, posteriors, counts):
+    def __init__(self, chain, frames, offsets, order, seq_weights, log_z, posteriors, counts):
         self.chain, self.graph = chain, chain.graph
         self.frames, self.index = frames, _index(frames)
-        self.offsets, self.seq_weights = offsets, seq_weights
+        self.offsets, self.order, self.seq_weights = offsets, order, seq_weights
         self.log_z, self.posteriors = log_z, posteriors
         self.edges = np.zeros(len(chain.weights)) if counts else None
         self.redo = np.zeros(len(log_z), dtype=np.uint8)
         self.all = np.arange(len(log_z))
-        self.order = None
-        if 0 < self.graph.n_edges <= LANES_EDGES:
-            row_bytes = WIDTH * (self.graph.n_nodes + self.graph.n_states)
-            self.order = _lanes_order(offsets, row_bytes)
 
     def run(self):
         """Do it; the counts."""
@@ -169,11 +169,13 @@ class _Job:
         chunk = 1
         if self.posteriors is not None:
             chunk = _lanes_chunk(int(lengths.max()), self.graph.n_nodes, self.graph.n_states)
-        return self._lanes(order if chunk and self.graph.n_edges > 0 else None, chosen, chunk)
+        if not chunk or self.graph.n_edges == 0 or self.chain._smallest < LANES_WEIGHT:
+            order = None
+        return self._lanes(order, chosen, chunk)
 
     def _lanes(self, order, chosen, chunk):
         chain = self.chain
-        if order is None or chain._smallest < LANES_WEIGHT:
+        if order is None:
             return chosen
         table, row_max = self.frames.table, None
         if self.index is not None and not self.scaled[2].any():
@@ -240,10 +242,6 @@ def check_frames(frames, n_states):
     return frames
 
 
-def longest(offsets):
-    return int(np.max(offsets[1:] - offsets[:-1]))
-
-
 def _decode(graph, log_weights, entries, log_start, frames, offsets, labels, n_jobs):
     check_frames(frames, graph.n_states)
     whole_numbers = labels is None or labels.dtype.kind in "iu"
@@ -254,12 +252,12 @@ def _decode(graph, log_weights, entries, log_start, frames, offsets, labels, n_j
     path = np.empty(frames.n_steps, dtype=np.int64 if whole_numbers else labels.dtype)
     log_prob = np.empty(len(offsets) - 1)
 
-    def prepare(part, begin, end):
+    def prepare(part, cut, order, begin, end):
         answer = path[offsets[begin] : offsets[end]]
         found = answer if whole_numbers else np.empty(len(answer), dtype=np.int64)
         decode = _decoding(
-            graph, log_weights, entries, log_start, part, _cut(offsets, begin, end), of_nodes,
-            found, log_prob[begin:end],
+            graph, log_weights, entries, log_start, part, cut, order, of_nodes, found,
+            log_prob[begin:end],
         )  # fmt: skip
 
         def run():
@@ -269,17 +267,18 @@ def _decode(graph, log_weights, entries, log_start, frames, offsets, labels, n_j
 
         return run
 
-    _in_threads(prepare, frames, offsets, n_jobs)
+    lanes = graph.few_edges and graph.n_edges > 0
+    _in_threads(prepare, frames, offsets, n_jobs, graph.n_nodes if lanes else None)
     if labels is not None and whole_numbers:
         path = path.astype(labels.dtype, copy=False)
     return path, log_prob
 
 
-def _decoding(graph, log_weights, entries, log_start, frames, offsets, of_nodes, path, log_prob):
+def _decoding(
+    graph, log_weights, entries, log_start, frames, offsets, order, of_nodes, path, log_prob
+):
     """What decodes some sequences when it is called."""
-    index, order = _index(frames), None
-    if graph.few_edges and graph.n_edges > 0:
-        order = _lanes_order(offsets, graph.n_nodes)
+    index = _index(frames)
     if order is not None:
         return partial(
             lanes_viterbi, graph.layout, log_weights, log_start, frames.table, index, offsets,
@@ -302,24 +301,45 @@ def steps_at_once(n_states):
     return max(FRAMES_BYTES // (8 * n_states), 1)
 
 
-def _in_threads(prepare, frames, offsets, n_jobs):
-    """Call what prepare(frames of some sequences, begin, end) returns, for all sequences.
+def _in_threads(prepare, frames, offsets, n_jobs, row_bytes, *, share=True):
+    """Call what prepare(frames, offsets, order, begin, end) returns, for all sequences.
 
-    It is prepared before any thread begins, since two that prepare hold each other up. Only if
-    frames are still to be computed, that is left to the threads as well.
+    Those from begin to end have these frames, offsets and, if they are for lanes, this order.
+    Frames still to be computed come in blocks: one after the other, with all threads at work on
+    each, or, where only Python can tell them what to do, one a thread at a time.
     """
 
-    def job(begin, end):
-        return prepare(frames.of_sequences(offsets, begin, end), begin, end)
+    def run(block, begin, end, n_threads):
+        cut = _cut(offsets, begin, end)
+        order = _lanes_order(cut, row_bytes)
+        if n_threads == 1 or end - begin == 1 or (share and order is not None):
+            with Allowed(n_threads):
+                return [prepare(block, cut, order, begin, end)()]
+        # Prepared before any begins, since two that prepare hold each other up.
+        jobs = []
+        for a, b in ranges_of(cut, n_threads):
+            part = _cut(cut, a, b)
+            jobs.append(
+                prepare(block.of_sequences(cut, a, b), part, _lanes_order(part, row_bytes),
+                        begin + a, begin + b)
+            )  # fmt: skip
+        return each(jobs, n_threads)
 
-    if len(offsets) == 2:
-        return [job(0, 1)()]
+    def compute(begin, end):
+        with Allowed(n_threads if frames.least is None else 1):
+            return frames.of_sequences(offsets, begin, end)
+
     n_threads = threads_of(n_jobs)
-    if isinstance(frames, PendingFrames):
-        most = steps_at_once(frames.n_states)
-        ranges = ranges_of(offsets, n_threads, least=frames.least, most=most)
-        return each([lambda part=part: job(*part)() for part in ranges], n_threads)
-    return each([job(*part) for part in ranges_of(offsets, n_threads)], n_threads)
+    if not isinstance(frames, PendingFrames):
+        return run(frames, 0, len(offsets) - 1, n_threads)
+    most = steps_at_once(frames.n_states)
+    if frames.least is None:
+        blocks = ranges_of(offsets, 1, most=most)
+        found = [run(compute(*block), *block, n_threads) for block in blocks]
+    else:
+        blocks = ranges_of(offsets, n_threads, least=frames.least, most=most)
+        found = each([lambda b=b: run(compute(*b), *b, 1) for b in blocks], n_threads)
+    return list(joined.from_iterable(found))
 
 
 def _cut(offsets, begin, end):
@@ -331,9 +351,9 @@ def _cut(offsets, begin, end):
 def _lanes_order(offsets, row_bytes):
     """The sequences, longest first, for the lanes; None where one at a time is better.
 
-    `row_bytes` is what a step of one sequence takes.
+    `row_bytes` is what a step of one sequence takes, or None where the graph is not for lanes.
     """
-    if len(offsets) <= LANES_FILL:
+    if row_bytes is None or len(offsets) <= LANES_FILL:
         return None
     lengths = offsets[1:] - offsets[:-1]
     order = np.argsort(-lengths, kind="stable")

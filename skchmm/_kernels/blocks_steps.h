@@ -269,9 +269,22 @@ TARGET static void NAME(spread_rows)(int64_t n, int64_t n_states, int64_t n_node
     }
 }
 
+/* Stores 8 elements of a row of n, from k on. They run over into the next row, which is written after
+ * it, but not beyond the end of the table. */
+TARGET static inline void NAME(store_row)(double *row, int64_t n, int64_t k, const double *end, W8 x)
+{
+    if (row + k + 8 <= end) {
+        STORE(row + k, x);
+        return;
+    }
+    double last[8];
+    STORE(last, x);
+    for (int64_t i = k; i < n && i < k + 8; i++)
+        row[i] = last[i - k];
+}
+
 /* Log-densities of n rows under S Gaussians with diagonal covariances; NaN is integrated out.
- * means (negative), scales (1 / standard deviation) and norms (log 2 pi variance) are (d, 8 ceil(S / 8)).
- * A row of out runs over into the next, which is written after it: out has 8 elements to spare. */
+ * means (negative), scales (1 / standard deviation) and norms (log 2 pi variance) are (d, 8 ceil(S / 8)). */
 TARGET static void NAME(normal_rows)(int64_t n, int64_t d, int64_t S, const double *X,
                                      const double *means, const double *scales,
                                      const double *norms, double *out)
@@ -287,7 +300,7 @@ TARGET static void NAME(normal_rows)(int64_t n, int64_t d, int64_t S, const doub
                 W8 z = MUL(ADD(SPREAD(x), LOAD(means + j * width + k)), LOAD(scales + j * width + k));
                 sum = ADD(sum, FMA(z, z, LOAD(norms + j * width + k)));
             }
-            STORE(out + t * S + k, MUL(sum, SPREAD(-0.5)));
+            NAME(store_row)(out + t * S, S, k, out + n * S, MUL(sum, SPREAD(-0.5)));
         }
 }
 
@@ -356,7 +369,7 @@ TARGET static void NAME(full_normal_rows)(int64_t n, int64_t d, int64_t S, const
                     z = FMA(LOAD(entry), centred[j], z);
                 sum = FMA(z, z, sum);
             }
-            STORE(out + t * S + k, MUL(sum, SPREAD(-0.5)));
+            NAME(store_row)(out + t * S, S, k, out + n * S, MUL(sum, SPREAD(-0.5)));
         }
 }
 

@@ -14,6 +14,10 @@ cdef struct Group:
     int64_t length[8]
 
 
+cdef inline int64_t n_groups(int64_t n_sequences) noexcept nogil:
+    return (n_sequences + LANES - 1) // LANES
+
+
 cdef inline void read_group(const int64_t *order, int64_t n, const int64_t *offsets,
                             Group *group) noexcept nogil:
     cdef int64_t l, s

@@ -19,12 +19,13 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
 from .lanes cimport (
-    LANES, Edges, Group, active_at, free_edges, make_edges, read_group, rows_of, side_of,
+    LANES, Edges, Group, active_at, free_edges, make_edges, n_groups, read_group, rows_of, side_of,
 )
 from .layout cimport (
     LANES_STEPS, Graph, Layout, Side, Steps, epoch_of, free_rows, log_lossy, new_rows, new_table,
     steps,
 )
+from .threads cimport Pieces, share, split, take_piece, threads_for
 
 cdef enum:
     CHUNK = 32                   # steps at a time where only the likelihood is wanted
@@ -79,6 +80,21 @@ cdef struct Work:
     bint keep                    # whether they are gone back to
     double *kept                 # of each chunk, alpha before it and the exponents, (n_nodes, 8)
     int *kept_uneven
+
+
+cdef struct Job:
+    const Graph *g
+    const Steps *do
+    Model model
+    const int64_t *offsets
+    const int64_t *order
+    const double *seq_weights
+    double *log_z
+    double *gamma                # NULL: the forward pass is all
+    double *counts               # or NULL
+    int64_t n                    # sequences
+    Pieces groups
+    Work *works                  # one a thread
 
 
 cdef void weigh(const Steps *do, Work *w, const Edges *edges) noexcept nogil:
@@ -393,77 +409,107 @@ def lanes_sums(Layout layout,                   # IN
                double[:, ::1] gamma=None,       # OUT or None: the forward pass is all
                double[::1] counts=None):        # INOUT or None, one an edge
     """Likelihoods, marginals of the states, and expected counts of the edges."""
-    cdef const Graph *g = &layout.graph
-    cdef const Steps *do = steps()
-    cdef Model model
-    cdef Group group
-    cdef Work w
-    cdef int64_t n = order.shape[0], longest, k, N, n_events, n_kept
-    read_group(&order[0], n, &offsets[0], &group)
-    longest = group.length[0]
-    model.start, model.table = &start[0], &table[0, 0]
-    model.rows = NULL if rows is None else &rows[0]
-    model.row_max = NULL if row_max is None else &row_max[0]
-    model.log_lossy = log_lossy(smallest)
-    memset(&w, 0, sizeof(Work))
-    w.keep = gamma is not None
-    w.chunk = min(longest, chunk if w.keep else <int64_t> CHUNK)
-    N = g.n_nodes * LANES
+    cdef Job job
+    cdef int64_t i, longest = offsets[order[0] + 1] - offsets[order[0]]
+    # Sums of counts would depend, in the last bits, on who was faster.
+    cdef int64_t n_threads = 1 if counts is not None else threads_for(n_groups(order.shape[0]))
+    memset(&job, 0, sizeof(Job))
+    job.g, job.do = &layout.graph, steps()
+    job.model.start, job.model.table = &start[0], &table[0, 0]
+    job.model.rows = NULL if rows is None else &rows[0]
+    job.model.row_max = NULL if row_max is None else &row_max[0]
+    job.model.log_lossy = log_lossy(smallest)
+    job.offsets, job.order, job.n = &offsets[0], &order[0], order.shape[0]
+    job.seq_weights = NULL if seq_weights is None else &seq_weights[0]
+    job.log_z = &log_z[0]
+    job.gamma = NULL if gamma is None else &gamma[0, 0]
+    job.counts = NULL if counts is None else &counts[0]
+    job.works = <Work *> calloc(n_threads, sizeof(Work))
     try:
-        make_edges(g, &weights[0], True, &w.ahead)
-        if w.keep:
-            make_edges(g, &weights[0], False, &w.back)
-        w.alpha = new_table(w.chunk + 1, N)
-        w.emit = new_table(w.chunk, g.n_states * LANES)
-        w.beta = new_rows(1, N)
-        w.v = new_rows(LANES_STEPS, N)
-        w.by_state = new_rows(g.n_states, LANES)
-        w.ends = new_rows(1, N)
-        if counts is not None:
-            w.counts = new_rows(w.back.n, LANES)
-        w.exponents = new_rows(1, N)
-        w.at = <int64_t *> malloc(w.chunk * LANES * sizeof(int64_t))
-        w.active = <int8_t *> malloc(w.chunk)
-        w.lossy = <uint8_t *> calloc(w.chunk, 1)
-        # At most, and rarely touched: two events a step, and the emissions of lossy steps.
-        n_events = 2 * w.chunk if w.keep else 1
-        w.events = <Event *> malloc(n_events * sizeof(Event))
-        w.shifts = new_table(2 * n_events, N)
-        w.scales = new_table(w.chunk, g.n_states * LANES)
-        n_kept = longest // w.chunk + 1 if w.keep else 1
-        w.kept = new_table(2 * n_kept, N)
-        w.kept_uneven = <int *> malloc(n_kept * sizeof(int))
-        if (w.at == NULL or w.active == NULL or w.lossy == NULL or w.events == NULL
-                or w.kept_uneven == NULL):
+        if job.works == NULL:
             raise MemoryError
+        for i in range(n_threads):
+            new_work(&job, &weights[0], longest, chunk, job.works + i)
+        split(&job.groups, n_groups(job.n), n_threads)
         with nogil:
-            for k in range(0, n, 8):
-                read_group(&order[k], n - k, &offsets[0], &group)
-                forward(g, do, &model, &group, &w, &log_z[0])
-                if w.keep:
-                    backward(g, do, &model, &group, &w, &gamma[0, 0])
-                if w.counts != NULL:
-                    add_counts(&w, &group, NULL if seq_weights is None else &seq_weights[0],
-                               &counts[0])
+            share(sum_groups, &job, n_threads)
     finally:
-        free_edges(&w.ahead)
-        free_edges(&w.back)
-        free_rows(w.alpha)
-        free_rows(w.emit)
-        free_rows(w.beta)
-        free_rows(w.v)
-        free_rows(w.by_state)
-        free_rows(w.ends)
-        free_rows(w.counts)
-        free_rows(w.exponents)
-        free(w.at)
-        free(w.active)
-        free(w.lossy)
-        free(w.events)
-        free_rows(w.shifts)
-        free_rows(w.scales)
-        free_rows(w.kept)
-        free(w.kept_uneven)
+        if job.works != NULL:
+            for i in range(n_threads):
+                free_work(job.works + i)
+            free(job.works)
+
+
+cdef int new_work(const Job *job, const double *weights, int64_t longest, int64_t chunk,
+                  Work *w) except -1:
+    cdef const Graph *g = job.g
+    cdef int64_t N = g.n_nodes * LANES, n_events, n_kept
+    w.keep = job.gamma != NULL
+    w.chunk = min(longest, chunk if w.keep else <int64_t> CHUNK)
+    make_edges(g, weights, True, &w.ahead)
+    if w.keep:
+        make_edges(g, weights, False, &w.back)
+    w.alpha = new_table(w.chunk + 1, N)
+    w.emit = new_table(w.chunk, g.n_states * LANES)
+    w.beta = new_rows(1, N)
+    w.v = new_rows(LANES_STEPS, N)
+    w.by_state = new_rows(g.n_states, LANES)
+    w.ends = new_rows(1, N)
+    if job.counts != NULL:
+        w.counts = new_rows(w.back.n, LANES)
+    w.exponents = new_rows(1, N)
+    w.at = <int64_t *> malloc(w.chunk * LANES * sizeof(int64_t))
+    w.active = <int8_t *> malloc(w.chunk)
+    w.lossy = <uint8_t *> calloc(w.chunk, 1)
+    # At most, and rarely touched: two events a step, and the emissions of lossy steps.
+    n_events = 2 * w.chunk if w.keep else 1
+    w.events = <Event *> malloc(n_events * sizeof(Event))
+    w.shifts = new_table(2 * n_events, N)
+    w.scales = new_table(w.chunk, g.n_states * LANES)
+    n_kept = longest // w.chunk + 1 if w.keep else 1
+    w.kept = new_table(2 * n_kept, N)
+    w.kept_uneven = <int *> malloc(n_kept * sizeof(int))
+    if (w.at == NULL or w.active == NULL or w.lossy == NULL or w.events == NULL
+            or w.kept_uneven == NULL):
+        raise MemoryError
+    return 0
+
+
+cdef void free_work(Work *w) noexcept:
+    free_edges(&w.ahead)
+    free_edges(&w.back)
+    free_rows(w.alpha)
+    free_rows(w.emit)
+    free_rows(w.beta)
+    free_rows(w.v)
+    free_rows(w.by_state)
+    free_rows(w.ends)
+    free_rows(w.counts)
+    free_rows(w.exponents)
+    free(w.at)
+    free(w.active)
+    free(w.lossy)
+    free(w.events)
+    free_rows(w.shifts)
+    free_rows(w.scales)
+    free_rows(w.kept)
+    free(w.kept_uneven)
+
+
+cdef void sum_groups(void *shared, int64_t thread) noexcept nogil:
+    """One group after the other, while there are any."""
+    cdef Job *job = <Job *> shared
+    cdef Work *w = job.works + thread
+    cdef Group group
+    cdef int64_t k = take_piece(&job.groups, thread)
+    while k >= 0:
+        read_group(job.order + LANES * k, job.n - LANES * k, job.offsets, &group)
+        forward(job.g, job.do, &job.model, &group, w, job.log_z)
+        if w.keep:
+            backward(job.g, job.do, &job.model, &group, w, job.gamma)
+        if w.counts != NULL:
+            add_counts(w, &group, job.seq_weights, job.counts)
+        k = take_piece(&job.groups, thread)
 
 
 cdef void add_counts(Work *w, const Group *group, const double *seq_weights,

@@ -5,13 +5,14 @@ that won.
 """
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t, uint8_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
 from .lanes cimport (
-    LANES, Edges, Group, active_at, free_edges, make_edges, read_group, rows_of, side_of,
+    LANES, Edges, Group, active_at, free_edges, make_edges, n_groups, read_group, rows_of, side_of,
 )
 from .layout cimport Graph, Layout, Side, Steps, best_end, epoch_of, free_rows, new_table, steps
+from .threads cimport Pieces, share, split, take_piece, threads_for
 
 cdef enum:
     CHUNK = 32
@@ -22,7 +23,23 @@ cdef struct Work:
     uint8_t *choices             # one row a step
     double *emit                 # (CHUNK, n_states, 8)
     int64_t *at                  # (CHUNK, 8)
+
+
+cdef struct Job:
+    const Graph *g
+    const Steps *do
     Edges edges
+    const double *log_start
+    const double *table
+    const int32_t *rows
+    const int64_t *offsets
+    const int64_t *order
+    const int64_t *node_labels
+    int64_t *path
+    double *log_prob
+    int64_t n                    # sequences
+    Pieces groups
+    Work *works                  # one a thread
 
 
 cdef void first_row(const Graph *g, const double *log_start, const double *emit,
@@ -37,10 +54,9 @@ cdef void first_row(const Graph *g, const double *log_start, const double *emit,
                 out[m * LANES + l] = log_start[i] + emit[i * LANES + l]
 
 
-cdef void decode_group(const Graph *g, const Steps *do, const double *log_start,
-                       const double *table, const int32_t *rows,
-                       const Group *group, const int64_t *node_labels, Work *w, int64_t *path,
-                       double *log_prob) noexcept nogil:
+cdef void decode_group(const Job *job, const Group *group, Work *w) noexcept nogil:
+    cdef const Graph *g = job.g
+    cdef const Steps *do = job.do
     cdef int64_t T = group.length[0], S = g.n_states, N = g.n_nodes * LANES
     cdef int64_t t = 0, n, begin = 0, end, e = 0, l, active
     cdef int64_t node[8]
@@ -48,18 +64,18 @@ cdef void decode_group(const Graph *g, const Steps *do, const double *log_start,
     cdef Side side
     while begin < T:
         n = min(T - begin, CHUNK)
-        rows_of(group, rows, begin, n, w.at)
-        do.lanes_fill(n, S, table, w.at, w.emit)
+        rows_of(group, job.rows, begin, n, w.at)
+        do.lanes_fill(n, S, job.table, w.at, w.emit)
         if begin == 0:
-            first_row(g, log_start, w.emit, here)
+            first_row(g, job.log_start, w.emit, here)
             t = 1
         while True:
             active = active_at(group, t - 1)
             for l in range(active):
                 if group.length[l] == t:
                     node[l] = best_end(g, here + l, LANES)
-                    log_prob[group.sequence[l]] = (here[node[l] * LANES + l] if node[l] >= 0
-                                                   else -INFINITY)
+                    job.log_prob[group.sequence[l]] = (here[node[l] * LANES + l] if node[l] >= 0
+                                                       else -INFINITY)
                     node[l] = max(node[l], 0)  # some path: of an infeasible one it means nothing
             end = min(begin + n, group.length[active_at(group, t) - 1] if t < T else T)
             if t >= end:
@@ -67,9 +83,9 @@ cdef void decode_group(const Graph *g, const Steps *do, const double *log_start,
             e = epoch_of(g, t, e)
             if e + 1 < g.n_epochs:
                 end = min(end, g.epochs[e + 1])
-            side = side_of(g, &w.edges, e)
+            side = side_of(g, &job.edges, e)
             here = do.lanes_choose_run(
-                &side, w.edges.base, end - t, S, w.emit + (t - begin) * S * LANES, here,
+                &side, job.edges.base, end - t, S, w.emit + (t - begin) * S * LANES, here,
                 w.values + N if here == w.values else w.values, w.choices + t * N)
             t = end
         begin += n
@@ -78,8 +94,37 @@ cdef void decode_group(const Graph *g, const Steps *do, const double *log_start,
         while active < group.n and group.length[active] > t:
             active += 1
         for l in range(active):
-            path[group.origin[l] + t] = node_labels[node[l]]
+            job.path[group.origin[l] + t] = job.node_labels[node[l]]
             node[l] = w.choices[t * N + node[l] * LANES + l] if t > 0 else 0
+
+
+cdef int new_work(const Graph *g, int64_t longest, Work *w) except -1:
+    w.at = <int64_t *> malloc(CHUNK * LANES * sizeof(int64_t))
+    w.choices = <uint8_t *> malloc(longest * g.n_nodes * LANES)
+    if w.at == NULL or w.choices == NULL:
+        raise MemoryError
+    w.values = new_table(2, g.n_nodes * LANES)
+    w.emit = new_table(CHUNK, g.n_states * LANES)
+    return 0
+
+
+cdef void free_work(Work *w) noexcept:
+    free(w.at)
+    free(w.choices)
+    free_rows(w.values)
+    free_rows(w.emit)
+
+
+cdef void decode_groups(void *shared, int64_t thread) noexcept nogil:
+    """One group after the other, while there are any."""
+    cdef Job *job = <Job *> shared
+    cdef Work *w = job.works + thread
+    cdef Group group
+    cdef int64_t k = take_piece(&job.groups, thread)
+    while k >= 0:
+        read_group(job.order + LANES * k, job.n - LANES * k, job.offsets, &group)
+        decode_group(job, &group, w)
+        k = take_piece(&job.groups, thread)
 
 
 def lanes_viterbi(Layout layout,                   # IN, of a graph of at most 256 nodes
@@ -93,33 +138,28 @@ def lanes_viterbi(Layout layout,                   # IN, of a graph of at most 2
                   int64_t[::1] path,               # OUT, labels
                   double[::1] log_prob):           # OUT, -inf where no path is feasible
     """Decode sequences, 8 at a time; what stands in `path` for infeasible ones means nothing."""
-    cdef const Graph *g = &layout.graph
-    cdef const Steps *do = steps()
-    cdef const int32_t *frames = NULL if rows is None else &rows[0]
-    cdef Group group
-    cdef Work w
-    cdef int64_t n = order.shape[0], k, longest
-    read_group(&order[0], n, &offsets[0], &group)
-    longest = group.length[0]
-    w.values = w.emit = NULL
-    w.choices = NULL
-    memset(&w.edges, 0, sizeof(Edges))
-    w.at = <int64_t *> malloc(CHUNK * LANES * sizeof(int64_t))
+    cdef Job job
+    cdef int64_t i, longest = offsets[order[0] + 1] - offsets[order[0]]
+    cdef int64_t n_threads = threads_for(n_groups(order.shape[0]))
+    memset(&job, 0, sizeof(Job))
+    job.g, job.do = &layout.graph, steps()
+    job.log_start, job.table = &log_start[0], &log_table[0, 0]
+    job.rows = NULL if rows is None else &rows[0]
+    job.offsets, job.order, job.n = &offsets[0], &order[0], order.shape[0]
+    job.node_labels, job.path, job.log_prob = &node_labels[0], &path[0], &log_prob[0]
+    job.works = <Work *> calloc(n_threads, sizeof(Work))
     try:
-        w.choices = <uint8_t *> malloc(longest * g.n_nodes * LANES)
-        if w.at == NULL or w.choices == NULL:
+        if job.works == NULL:
             raise MemoryError
-        make_edges(g, &weights[0], True, &w.edges)
-        w.values = new_table(2, g.n_nodes * LANES)
-        w.emit = new_table(CHUNK, g.n_states * LANES)
+        make_edges(job.g, &weights[0], True, &job.edges)
+        for i in range(n_threads):
+            new_work(job.g, longest, job.works + i)
+        split(&job.groups, n_groups(job.n), n_threads)
         with nogil:
-            for k in range(0, n, 8):
-                read_group(&order[k], n - k, &offsets[0], &group)
-                decode_group(g, do, &log_start[0], &log_table[0, 0], frames, &group,
-                             &node_labels[0], &w, &path[0], &log_prob[0])
+            share(decode_groups, &job, n_threads)
     finally:
-        free(w.at)
-        free_edges(&w.edges)
-        free(w.choices)
-        free_rows(w.values)
-        free_rows(w.emit)
+        free_edges(&job.edges)
+        if job.works != NULL:
+            for i in range(n_threads):
+                free_work(job.works + i)
+            free(job.works)

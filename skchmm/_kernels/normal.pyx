@@ -2,31 +2,68 @@
 from libc.stdint cimport int64_t
 
 from .layout cimport steps
+from .threads cimport Pieces, share, split, take_piece, threads_for
 
 import numpy as np
 
 MAX_FULL_COLUMNS = 16
 
+cdef enum:
+    PIECE = 2048  # rows
+
+
+cdef struct Job:
+    void (*rows)(int64_t, int64_t, int64_t, const double *, const double *, const double *,
+                 const double *, double *) noexcept nogil
+    int64_t n
+    int64_t d
+    int64_t S
+    const double *X
+    const double *means
+    const double *scales
+    const double *norms
+    double *out
+    Pieces pieces
+
+
+cdef void score_pieces(void *shared, int64_t thread) noexcept nogil:
+    cdef Job *job = <Job *> shared
+    cdef int64_t k = take_piece(&job.pieces, thread)
+    while k >= 0:
+        k *= PIECE
+        job.rows(min(PIECE, job.n - k), job.d, job.S, job.X + k * job.d, job.means, job.scales,
+                 job.norms, job.out + k * job.S)
+        k = take_piece(&job.pieces, thread)
+
+
+cdef scores(Job *job, const double[:, ::1] X, int64_t S):
+    """What job.rows makes of X, (n, S)."""
+    job.n, job.d, job.S = X.shape[0], X.shape[1], S
+    if job.n == 0 or job.d == 0 or S == 0:
+        return np.zeros((job.n, S))
+    cdef int64_t n_pieces = (job.n + PIECE - 1) // PIECE, n_threads = threads_for(n_pieces)
+    table = np.empty((job.n, S))
+    cdef double[:, ::1] out = table
+    job.X, job.out = &X[0, 0], &out[0, 0]
+    split(&job.pieces, n_pieces, n_threads)
+    with nogil:
+        share(score_pieces, job, n_threads)
+    return table
+
 
 def diagonal_log_densities(const double[:, ::1] X,       # IN, NaN: missing
                            means, variances):            # IN, (S, d)
     """log N(x_t; means, variances) of every row and Gaussian, (n, S); O(n S d)."""
-    cdef int64_t n = X.shape[0], d = X.shape[1], S = means.shape[0]
-    cdef int64_t width = (S + 7) // 8 * 8
-    padded = np.zeros((3, d, width))
+    cdef int64_t S = means.shape[0]
+    cdef Job job
+    padded = np.zeros((3, X.shape[1], (S + 7) // 8 * 8))
     padded[0, :, :S] = -means.T
     padded[1, :, :S] = 1.0 / np.sqrt(variances.T)
     padded[2, :, :S] = np.log(2 * np.pi * variances.T)
     cdef const double[:, :, ::1] table = padded
-    buffer = np.empty(n * S + 8)
-    cdef double[::1] out = buffer
-    if n and d:
-        with nogil:
-            steps().normal_rows(n, d, S, &X[0, 0], &table[0, 0, 0], &table[1, 0, 0],
-                                &table[2, 0, 0], &out[0])
-    else:
-        buffer[:] = 0.0
-    return buffer[: n * S].reshape(n, S)
+    job.rows = steps().normal_rows
+    job.means, job.scales, job.norms = &table[0, 0, 0], &table[1, 0, 0], &table[2, 0, 0]
+    return scores(&job, X, S)
 
 
 def full_log_densities(const double[:, ::1] X,       # IN, at most MAX_FULL_COLUMNS, none missing
@@ -34,20 +71,14 @@ def full_log_densities(const double[:, ::1] X,       # IN, at most MAX_FULL_COLU
                        whiten,                       # IN, (S, d, d), lower triangles
                        norms):                       # IN, (S,), log |2 pi covariance|
     """log N(x_t) of every row and Gaussian, (n, S), where whiten (x - mean) is standard normal."""
-    cdef int64_t n = X.shape[0], d = X.shape[1], S = means.shape[0]
-    cdef int64_t width = (S + 7) // 8 * 8
-    padded = np.zeros((d + d * (d + 1) // 2 + 1, width))
+    cdef int64_t d = X.shape[1], S = means.shape[0]
+    cdef Job job
+    padded = np.zeros((d + d * (d + 1) // 2 + 1, (S + 7) // 8 * 8))
     padded[:d, :S] = -means.T
     i, j = np.tril_indices(d)
     padded[d:-1, :S] = whiten[:, i, j].T
     padded[-1, :S] = norms
     cdef const double[:, ::1] table = padded
-    buffer = np.empty(n * S + 8)
-    cdef double[::1] out = buffer
-    if n and d:
-        with nogil:
-            steps().full_normal_rows(n, d, S, &X[0, 0], &table[0, 0], &table[d, 0],
-                                     &table[table.shape[0] - 1, 0], &out[0])
-    else:
-        buffer[:] = 0.0
-    return buffer[: n * S].reshape(n, S)
+    job.rows = steps().full_normal_rows
+    job.means, job.scales, job.norms = &table[0, 0], &table[d, 0], &table[table.shape[0] - 1, 0]
+    return scores(&job, X, S)

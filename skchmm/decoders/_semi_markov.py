@@ -6,7 +6,7 @@ import numpy as np
 
 from .._kernels.semi_markov import SemiLayout, segment_posteriors, segment_viterbi
 from .._threads import spread
-from ..inference import labelled, longest
+from ..inference import labelled
 from ._durations import survival
 
 
@@ -63,7 +63,7 @@ class SemiMarkovChain:
 
     def decode(self, frames, offsets, *, labels=None, n_jobs=None):
         """Best paths: (labels, or state indices, (n_steps,), log P(path, Y) (n_sequences,))."""
-        self.graph.controller.check_length(longest(offsets))
+        self.graph.controller.check_lengths(offsets)
         rows = _rows(frames)
         path = np.empty(frames.n_steps, dtype=np.int32)
         log_prob = np.empty(len(offsets) - 1)
@@ -83,7 +83,7 @@ class SemiMarkovChain:
         return self._posteriors(frames, offsets, None, n_jobs, False, False).log_z
 
     def _posteriors(self, frames, offsets, seq_weights, n_jobs, marginals, counts):
-        self.graph.controller.check_length(longest(offsets))
+        self.graph.controller.check_lengths(offsets)
         S, rows = self.graph.n_states, _rows(frames)
         log_z = np.empty(len(offsets) - 1)
         gamma = np.empty((frames.n_steps, S)) if marginals else None

@@ -8,7 +8,7 @@ from .._kernels.beam import beam_search
 from .._threads import spread
 from ..constraints.compile import compile
 from ..exceptions import InfeasibleSequenceError, InfeasibleSequenceWarning
-from ..inference import labelled, longest
+from ..inference import labelled
 from ._plain import PlainHMM
 from ._rules import split_local_rules
 
@@ -145,7 +145,7 @@ random_state, verbose
 
     def _search(self, frames, offsets):
         rules = self.local_controller_
-        rules.check_length(longest(offsets))
+        rules.check_lengths(offsets)
         path = np.empty(frames.n_steps, dtype=np.int32)
         log_prob = np.empty(len(offsets) - 1)
         rows = None if frames.index is None else np.ascontiguousarray(frames.index, np.int32)

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 
+from .._kernels.finite import all_finite
 from .._kernels.statistics import sum_rows
 
 # Below this total weight a ratio of sums is dominated by denormal rounding.
@@ -77,8 +78,9 @@ class PendingFrames:
     frames_of : callable
         (begin, end) -> Frames of sequences begin..end-1
     n_sequences, n_steps, n_states : int
-    least : int
-        Fewer steps are not worth a call.
+    least : int or None
+        Fewer steps are not worth a call. None: calls share their work among threads themselves,
+        and follow one another.
     """
 
     __slots__ = ("frames_of", "least", "n_sequences", "n_states", "n_steps")
@@ -114,6 +116,7 @@ class Emission(BaseEstimator):
     # The fewest steps that are worth a call of their own. None: what a row gives may depend, be it
     # in the last bit, on the sequences that come with it, or only one thread may ask at a time.
     part_steps = None
+    _shares_work = False  # True: to encode and to score rows, kernels use all threads there are
     _as_hmmlearn = (
         False  # True: reproduce hmmlearn's numerics where they are not maximum likelihood
     )
@@ -192,6 +195,17 @@ def one_hot(y_index, n_states, weights=None):
     known = np.flatnonzero(y_index >= 0)
     posteriors[known, y_index[known]] = 1.0 if weights is None else np.asarray(weights)[known]
     return posteriors
+
+
+def is_plain(X):
+    """Whether X is an array of rows of finite numbers that can be used as it is."""
+    return (
+        type(X) is np.ndarray
+        and X.ndim == 2
+        and X.dtype == np.float64
+        and X.flags.c_contiguous
+        and all_finite(X)
+    )
 
 
 def read_numeric(X, emission):

@@ -78,6 +78,10 @@ class Categorical(Emission):
         # each part computes the logarithms of the whole table
         return 100_000 + 10 * sum(self._n_cells(len(v)) for v in self._vocabularies())
 
+    @property
+    def _shares_work(self):
+        return self.order == 0 and self.n_features_in_ == 1
+
     def encode(self, X, offsets=None, *, reset):
         if self.unseen not in ("error", "ignore"):
             raise ValueError(f"unseen must be 'error' or 'ignore', got {self.unseen!r}.")
@@ -91,8 +95,11 @@ class Categorical(Emission):
         cells = []
         for j, (column, vocabulary) in enumerate(zip(columns, vocabularies)):
             where = f", column {j}" if len(columns) > 1 else ""
-            codes = vocabulary.codes(column, unseen=self.unseen, where=where)
-            cells.append(number_cells(codes, offsets, len(vocabulary), self.order))
+            missing = -1 if self.order else len(vocabulary)
+            codes = vocabulary.codes(column, unseen=self.unseen, missing=missing, where=where)
+            if self.order:
+                codes = number_cells(codes, offsets, len(vocabulary), self.order)
+            cells.append(codes)
         cells = cells[0][:, None] if len(cells) == 1 else np.column_stack(cells)
         return compress(cells, [self._n_cells(len(v)) + 1 for v in vocabularies])
 

@@ -19,8 +19,6 @@ class Cells:
 
 def number_cells(codes, offsets, n_symbols, order):
     """Number of the (context, symbol) pair of each step; missing symbols get the last number."""
-    if not order:
-        return np.where(codes < 0, n_symbols, codes) if codes.min(initial=0) < 0 else codes
     context = np.zeros(len(codes), dtype=np.int64)
     offsets = np.array([0, len(codes)]) if offsets is None else np.asarray(offsets)
     position = np.arange(len(codes)) - np.repeat(offsets[:-1], np.diff(offsets))

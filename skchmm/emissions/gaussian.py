@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from . import normal, starts
-from .base import NEGLIGIBLE, Emission, Frames, given, one_hot, read_numeric
+from .base import NEGLIGIBLE, Emission, Frames, given, is_plain, one_hot, read_numeric
 
 _MAX_SUPERVISED_STEPS = 200
 
@@ -157,6 +157,7 @@ class Gaussian(NumericEmission):
         )
 
     part_steps = property(NumericEmission._part_steps)
+    _shares_work = True
 
     def log_likelihood(self, E):
         means, covars = self._components()
@@ -269,11 +270,8 @@ class Gaussian(NumericEmission):
 
 def _read_rows(X, emission):
     """Like `read_numeric`, as `Rows`; plain arrays without anything missing are looked at once."""
-    if type(X) is np.ndarray and X.ndim == 2 and X.dtype == np.float64 and X.size:
-        with np.errstate(over="ignore", invalid="ignore"):
-            complete = np.isfinite(X.sum())  # large numbers may not: then the rows decide
-        if complete and X.flags.c_contiguous:
-            return normal.Rows(X, complete=True)
+    if is_plain(X) and X.size:
+        return normal.Rows(X, complete=True)
     return normal.Rows(read_numeric(X, emission))
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .base import Emission, Frames
+from .base import Emission, Frames, is_plain
 from .vocabulary import columns_of
 
 
@@ -22,9 +22,10 @@ class Precomputed(Emission):
     """
 
     part_steps = 100_000
+    _shares_work = True
 
     def encode(self, X, offsets=None, *, reset):
-        if type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and np.isfinite(X.sum()):
+        if is_plain(X):
             self._check_columns(X.shape[1], reset=reset)
             return X
         try:

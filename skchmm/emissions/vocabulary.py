@@ -69,7 +69,7 @@ class Vocabulary:
     def __len__(self):
         return len(self.symbols)
 
-    def codes(self, column, *, unseen, where=""):
+    def codes(self, column, *, unseen, missing=-1, where=""):
         """Codes of a column; a value outside the vocabulary is an error or counts as missing."""
         if self.contiguous and column.dtype.kind in "iu" and _fits_int64(column):
             if column.dtype not in (np.int32, np.int64):
@@ -89,6 +89,8 @@ class Vocabulary:
                     "treat such symbols as missing."
                 )
             codes[strangers] = -1
+        if missing != -1:
+            codes[codes == -1] = missing
         return codes
 
     def _find(self, column):
