@@ -49,7 +49,7 @@ class LogVectors:
         while True:
             powers.append(self._jump(powers[-1], edges))
             k = len(powers) - 1
-            log_weight += np.log(lam / k)
+            log_weight += np.log(lam) - np.log(k)
             term = powers[-1] + log_weight
             total = np.logaddexp(total, term)
             reached = total > -np.inf
@@ -110,7 +110,7 @@ class LogVectors:
         a = self._series(left, lam, self._into)[1]
         b = self._series(right, lam, self._out)[1]
         rates, K = self.rates, max(len(a), len(b))
-        poisson = -lam + np.cumsum(np.log(lam / np.arange(1, 2 * K + 2)))  # of 1, 2, ...
+        poisson = -lam + np.cumsum(np.log(lam) - np.log(np.arange(1, 2 * K + 2)))  # of 1, 2, ...
         b = np.array(b)
         after = [sum_rows(poisson[k : k + len(b), None] + b) for k in range(len(a))]
         a, after = np.array(a), np.array(after) + log_weight

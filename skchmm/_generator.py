@@ -198,7 +198,7 @@ class Generator:
         """What is left out is below the floor."""
         K, N = n_terms(lams.max(), floor), self.n_nodes
         with np.errstate(divide="ignore"):
-            logs = np.log(lams[:, None] / np.arange(1, K + 1))
+            logs = np.log(lams)[:, None] - np.log(np.arange(1, K + 1))
         logs = np.concatenate([np.zeros((len(lams), 1)), np.cumsum(logs, axis=1)], axis=1)
         return (np.exp(logs - lams[:, None]) @ self._powers(K)).reshape(-1, N, N)
 

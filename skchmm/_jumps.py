@@ -137,7 +137,9 @@ def _shortest_route(rates, first, last):
 def _search(rates, first, last, gap, route, log_prob):
     lam = rates.rate * gap
     K = n_terms(lam, 1e-30) + len(route) + 16
-    weights = np.exp(-lam + np.cumsum(np.concatenate([[0.0], np.log(lam / np.arange(1, K + 1))])))
+    weights = np.exp(
+        -lam + np.cumsum(np.concatenate([[0.0], np.log(lam) - np.log(np.arange(1, K + 1))]))
+    )
     arrive = np.zeros((K + 1, rates.n_nodes))  # P^l e_last
     arrive[0, last] = 1.0
     for l in range(K):

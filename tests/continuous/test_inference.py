@@ -447,3 +447,17 @@ def test_fitted_models_can_be_stored():
     copy = pickle.loads(pickle.dumps(model))
     close(copy.predict_proba(log_b, times), expected)
     assert copy.predict(log_b, times).tolist() == model.predict(log_b, times).tolist()
+
+
+def test_the_smallest_gap_there_is():
+    """State 1 is visited twice: at the first observation, left, and reached again."""
+    rates = np.array([[-1.0, 0.6, 0.4], [0.4, -0.5, 0.1], [0.2, 0.5, -0.7]])
+    model = CTConstrainedHMM.from_parameters(
+        [0.0, 1.0, 0.0], rates, constraints=[ExactVisits(1, 2), EndsIn(1)]
+    )
+    X = np.zeros((2, 3))
+    once_more = 0.4 * 0.6 + 0.1 * 0.5
+    for gap in (5e-324, 1e-310, 1e-200):
+        expected = np.log(once_more / 2) + 2 * np.log(gap)
+        np.testing.assert_allclose(model.log_likelihood(X, [0.0, gap]), expected, rtol=1e-12)
+        np.testing.assert_allclose(model.predict_proba(X, [0.0, gap])[:, 1], 1.0, rtol=1e-12)
