@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._threads import each, ranges_of, threads_of
+from ._threads import Allowed, each, ranges_of, threads_of
 from .inference import steps_at_once
 
 
@@ -31,8 +31,8 @@ def parts_of(emission, data, n_states, n_jobs, *, least):
     whole = Part(data.encoded, data.offsets, data.weights, data.codes)
     if least is None:
         return [whole]
-    most = steps_at_once(n_states)
-    ranges = ranges_of(data.offsets, threads_of(n_jobs), least=least, most=most)
+    n_threads = 1 if emission._shares_work else threads_of(n_jobs)
+    ranges = ranges_of(data.offsets, n_threads, least=least, most=steps_at_once(n_states))
     return [whole] if len(ranges) == 1 else [_part(emission, data, *r) for r in ranges]
 
 
@@ -57,17 +57,21 @@ def expect(chain, emission, parts, n_jobs, *, accumulate, check=None):
     """
     one = len(parts) == 1
 
-    def run(part):
+    def run(part, n_jobs=None):
         frames = emission.log_likelihood(part.encoded)
         if check is not None:
             check(frames)
         smoothed = chain.smooth(
             frames if part.codes is None else frames.clamp(part.codes), part.offsets,
-            seq_weights=part.weights, counts=True, n_jobs=n_jobs if one else None,
+            seq_weights=part.weights, counts=True, n_jobs=n_jobs,
         )  # fmt: skip
         return collect(smoothed, frames, part, accumulate, keep=one)
 
-    found = each([partial(run, part) for part in parts], threads_of(n_jobs))
+    if one or emission._shares_work:
+        with Allowed(threads_of(n_jobs)):
+            found = [run(part, n_jobs) for part in parts]
+    else:
+        found = each([partial(run, part) for part in parts], threads_of(n_jobs))
     return found[0] if one else _added(found)
 
 

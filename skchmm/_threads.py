@@ -66,7 +66,8 @@ def each(jobs, n_threads):
     pool = _pool(os.getpid())
     futures = [pool.submit(work) for _ in range(n_threads - 1)]
     try:
-        work()
+        with Allowed(1):
+            work()
         for future in futures:
             # nobody waits for what no thread has begun: all of them may be waiting themselves
             if not future.cancel():

@@ -123,7 +123,7 @@ class Chain:
         row_bytes = None
         if 0 < graph.n_edges <= LANES_EDGES and self._smallest >= LANES_WEIGHT:
             row_bytes = WIDTH * (graph.n_nodes + graph.n_states)
-        parts = _in_threads(prepare, frames, offsets, n_jobs, row_bytes, share=not counts)
+        parts = _in_threads(prepare, frames, offsets, n_jobs, row_bytes)
         return log_z, posteriors, sum(parts) if counts else None
 
 
@@ -301,7 +301,7 @@ def steps_at_once(n_states):
     return max(FRAMES_BYTES // (8 * n_states), 1)
 
 
-def _in_threads(prepare, frames, offsets, n_jobs, row_bytes, *, share=True):
+def _in_threads(prepare, frames, offsets, n_jobs, row_bytes):
     """Call what prepare(frames, offsets, order, begin, end) returns, for all sequences.
 
     Those from begin to end have these frames, offsets and, if they are for lanes, this order.
@@ -312,7 +312,7 @@ def _in_threads(prepare, frames, offsets, n_jobs, row_bytes, *, share=True):
     def run(block, begin, end, n_threads):
         cut = _cut(offsets, begin, end)
         order = _lanes_order(cut, row_bytes)
-        if n_threads == 1 or end - begin == 1 or (share and order is not None):
+        if n_threads == 1 or end - begin == 1 or order is not None:
             with Allowed(n_threads):
                 return [prepare(block, cut, order, begin, end)()]
         # Prepared before any begins, since two that prepare hold each other up.

@@ -260,7 +260,7 @@ class TestEM:
         np.testing.assert_allclose(one.monitor_.history, other.monitor_.history, rtol=1e-11)
         np.testing.assert_allclose(one.means_, other.means_, atol=1e-9)
 
-    def test_in_how_many_parts(self, in_parts):
+    def test_in_how_many_parts(self, in_parts, monkeypatch):
         X, _ = data("diag")
         model = ConstrainedHMM(3, n_iter=1, random_state=0).fit(X, lengths=LENGTHS)
         sequences = model._read(X, LENGTHS, None)
@@ -275,6 +275,8 @@ class TestEM:
             return parts_of(model.emission_, Everything, 3, n_jobs, least=least)
 
         assert [part.encoded for part in parts(1)] == ["all"]
+        assert [part.encoded for part in parts(1, n_jobs=2)] == ["all"]  # kernels share it
+        monkeypatch.setattr(Gaussian, "_shares_work", False)
         assert [len(part.offsets) - 1 for part in parts(1, n_jobs=2)] == [6, 4]
         in_parts(50)
         assert [len(part.offsets) - 1 for part in parts(1)] == [3, 4, 3]

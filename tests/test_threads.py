@@ -11,6 +11,7 @@ import pytest
 from skchmm import ConstrainedHMM, inference
 from skchmm._kernels.finite import all_finite
 from skchmm._kernels.normal import diagonal_log_densities, full_log_densities
+from skchmm._kernels.statistics import diagonal_moments, outer_moments, sum_rows
 from skchmm._kernels.symbols import code_run
 from skchmm._kernels.threads import Allowed, use_at_most
 from skchmm._threads import ranges_of, spread
@@ -151,6 +152,57 @@ def test_blocks_of_frames_are_shared_as_well(eight, monkeypatch, kind):
     monkeypatch.setattr(inference, "FRAMES_BYTES", 8 * 4 * 500)
     for one, other in zip(answers(model, X, lengths), expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:EM did not converge")
+@pytest.mark.parametrize("kind", ["categorical", "gaussian"])
+def test_learning_is_the_same_to_the_last_bit(eight, kind):
+    lengths = np.random.default_rng(1).integers(1, 200, 200)
+    X = make_rows(kind, lengths.sum())
+    weights = np.repeat(np.linspace(0.5, 2, 200), lengths)
+
+    def learned(n_jobs):
+        model = make_model(kind, n_jobs=n_jobs, n_iter=4, tol=-np.inf, init="fitted")
+        model.fit(X, lengths=lengths, sample_weight=weights)
+        emission = model.emission_
+        found = [model.startprob_, model.transmat_, model.history_]
+        if kind == "categorical":
+            return [*found, emission.probabilities_]
+        return [*found, emission.means_, emission.covars_]
+
+    expected = learned(1)
+    for n_jobs in (2, 3, 8):
+        check_same(learned(n_jobs), expected)
+
+
+@pytest.mark.parametrize("n", [0, 1, 4095, 8192, 50_001])
+@pytest.mark.parametrize("n_threads", [1, 2, 8])
+def test_sums_over_rows(eight, n_threads, n):
+    rng = np.random.default_rng(n)
+    X, weights, shift = rng.normal(size=(n, 3)), rng.random((n, 5)), rng.normal(size=3)
+    index = rng.integers(7, size=n).astype(np.int32)
+
+    def results():
+        return [
+            sum_rows(index, weights, 7),
+            *diagonal_moments(X, weights, shift),
+            *outer_moments(X, weights, shift),
+        ]
+
+    with Allowed(n_threads):
+        found = results()
+    check_same(found, results())
+    centred = X - shift
+    by_index = np.zeros((7, 5))
+    np.add.at(by_index, index, weights)
+    expected = [
+        by_index,
+        np.tile(weights.sum(axis=0)[:, None], 3), weights.T @ centred, weights.T @ centred**2,
+        weights.sum(axis=0), weights.T @ centred,
+        np.einsum("nk,ni,nj->kij", weights, centred, centred),
+    ]  # fmt: skip
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-10)
 
 
 @pytest.mark.parametrize("n", [1, 2048, 2049, 16384, 50_001])

@@ -29,6 +29,8 @@ from .threads cimport Pieces, share, split, take_piece, threads_for
 
 cdef enum:
     CHUNK = 32                   # steps at a time where only the likelihood is wanted
+    MOST_COUNTED = 64            # pieces of work with counts of their own,
+    COUNTS = 1 << 20             # and how many of these there are at most
 
 # A sum beyond these needs care. In uneven lanes weights are raised to the least, so that what
 # should be positive is; that is negligible in larger sums, and does not vanish times a row.
@@ -91,9 +93,10 @@ cdef struct Job:
     const double *seq_weights
     double *log_z
     double *gamma                # NULL: the forward pass is all
-    double *counts               # or NULL
+    double *counts               # (pieces, edges), or NULL
     int64_t n                    # sequences
-    Pieces groups
+    int64_t n_pieces             # of whole groups
+    Pieces pieces
     Work *works                  # one a thread
 
 
@@ -410,9 +413,13 @@ def lanes_sums(Layout layout,                   # IN
                double[::1] counts=None):        # INOUT or None, one an edge
     """Likelihoods, marginals of the states, and expected counts of the edges."""
     cdef Job job
-    cdef int64_t i, longest = offsets[order[0] + 1] - offsets[order[0]]
-    # Sums of counts would depend, in the last bits, on who was faster.
-    cdef int64_t n_threads = 1 if counts is not None else threads_for(n_groups(order.shape[0]))
+    cdef int64_t i, k, longest = offsets[order[0] + 1] - offsets[order[0]]
+    cdef int64_t n_pieces = n_groups(order.shape[0]), n_threads
+    if counts is not None:
+        # Pieces are counted apart, and there are as many whatever the threads: or sums would
+        # depend, in the last bits, on who was faster.
+        n_pieces = max(min(min(n_pieces, MOST_COUNTED), COUNTS // counts.shape[0]), 1)
+    n_threads = threads_for(n_pieces)
     memset(&job, 0, sizeof(Job))
     job.g, job.do = &layout.graph, steps()
     job.model.start, job.model.table = &start[0], &table[0, 0]
@@ -423,17 +430,24 @@ def lanes_sums(Layout layout,                   # IN
     job.seq_weights = NULL if seq_weights is None else &seq_weights[0]
     job.log_z = &log_z[0]
     job.gamma = NULL if gamma is None else &gamma[0, 0]
-    job.counts = NULL if counts is None else &counts[0]
     job.works = <Work *> calloc(n_threads, sizeof(Work))
+    job.n_pieces = n_pieces
+    split(&job.pieces, n_pieces, n_threads)
     try:
+        if counts is not None:
+            job.counts = new_rows(n_pieces, counts.shape[0])
         if job.works == NULL:
             raise MemoryError
         for i in range(n_threads):
             new_work(&job, &weights[0], longest, chunk, job.works + i)
-        split(&job.groups, n_groups(job.n), n_threads)
         with nogil:
             share(sum_groups, &job, n_threads)
+        if counts is not None:
+            for i in range(n_pieces):
+                for k in range(counts.shape[0]):
+                    counts[k] += job.counts[i * counts.shape[0] + k]
     finally:
+        free_rows(job.counts)
         if job.works != NULL:
             for i in range(n_threads):
                 free_work(job.works + i)
@@ -501,15 +515,16 @@ cdef void sum_groups(void *shared, int64_t thread) noexcept nogil:
     cdef Job *job = <Job *> shared
     cdef Work *w = job.works + thread
     cdef Group group
-    cdef int64_t k = take_piece(&job.groups, thread)
-    while k >= 0:
-        read_group(job.order + LANES * k, job.n - LANES * k, job.offsets, &group)
-        forward(job.g, job.do, &job.model, &group, w, job.log_z)
-        if w.keep:
-            backward(job.g, job.do, &job.model, &group, w, job.gamma)
-        if w.counts != NULL:
-            add_counts(w, &group, job.seq_weights, job.counts)
-        k = take_piece(&job.groups, thread)
+    cdef int64_t n = n_groups(job.n), piece = take_piece(&job.pieces, thread), k
+    while piece >= 0:
+        for k in range(n * piece // job.n_pieces, n * (piece + 1) // job.n_pieces):
+            read_group(job.order + LANES * k, job.n - LANES * k, job.offsets, &group)
+            forward(job.g, job.do, &job.model, &group, w, job.log_z)
+            if w.keep:
+                backward(job.g, job.do, &job.model, &group, w, job.gamma)
+            if w.counts != NULL:
+                add_counts(w, &group, job.seq_weights, job.counts + piece * w.back.n)
+        piece = take_piece(&job.pieces, thread)
 
 
 cdef void add_counts(Work *w, const Group *group, const double *seq_weights,

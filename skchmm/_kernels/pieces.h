@@ -32,7 +32,7 @@ static inline int64_t take_piece(Pieces *pieces, int64_t thread)
 {
     for (int64_t i = 0; i < pieces->n_ranges; i++) {
         int64_t range = (thread + i) % pieces->n_ranges;
-        int64_t piece = NEXT(&pieces->ranges[range].next);
+        int64_t piece = ATOMIC_NEXT(&pieces->ranges[range].next);
         if (piece < pieces->ranges[range].end)
             return piece;
     }

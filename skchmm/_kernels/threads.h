@@ -46,7 +46,7 @@ static struct {
 static int spin_until(volatile long *p, long value)
 {
     for (int i = 0; i < SPINS; i++) {
-        if (LOAD(p) == value)
+        if (ATOMIC_LOAD(p) == value)
             return 1;
         PAUSE();
     }
@@ -55,7 +55,7 @@ static int spin_until(volatile long *p, long value)
 
 static void finish_one(void)
 {
-    if (ADD(&pool.unfinished, -1) == 0 && SWAP(&pool.state, ENDED) == WAITED_FOR)
+    if (ATOMIC_ADD(&pool.unfinished, -1) == 0 && ATOMIC_SWAP(&pool.state, ENDED) == WAITED_FOR)
         PyThread_release_lock(pool.over);
 }
 
@@ -63,12 +63,12 @@ static void serve(void *arg)
 {
     Worker *self = arg;
     for (;;) {
-        if (!spin_until(&self->state, CALLED) && SWAP_IF(&self->state, AWAKE, ASLEEP))
+        if (!spin_until(&self->state, CALLED) && ATOMIC_SWAP_IF(&self->state, AWAKE, ASLEEP))
             PyThread_acquire_lock(self->bell, WAIT_LOCK);
         /* The call may have been taken back. */
-        if (SWAP_IF(&self->state, CALLED, WORKING)) {
+        if (ATOMIC_SWAP_IF(&self->state, CALLED, WORKING)) {
             pool.task(pool.work, self->number);
-            SWAP(&self->state, AWAKE);
+            ATOMIC_SWAP(&self->state, AWAKE);
             finish_one();
         }
     }
@@ -110,7 +110,7 @@ static void rouse(int64_t n_threads)
         return;
     hire(n_threads - 1);
     for (i = 0; i < n_threads - 1 && i < pool.n_workers; i++)
-        if (SWAP_IF(&pool.workers[i].state, ASLEEP, AWAKE))
+        if (ATOMIC_SWAP_IF(&pool.workers[i].state, ASLEEP, AWAKE))
             PyThread_release_lock(pool.workers[i].bell);
     PyThread_release_lock(pool.taken);
 }
@@ -130,14 +130,14 @@ static void in_threads(Task task, void *work, int64_t n_threads)
     pool.unfinished = n + 1;
     pool.state = OPEN;
     for (i = 0; i < n; i++)
-        if (SWAP(&pool.workers[i].state, CALLED) == ASLEEP)
+        if (ATOMIC_SWAP(&pool.workers[i].state, CALLED) == ASLEEP)
             PyThread_release_lock(pool.workers[i].bell);
     task(work, 0);
     for (i = 0; i < n; i++)
-        if (SWAP_IF(&pool.workers[i].state, CALLED, AWAKE))
-            ADD(&pool.unfinished, -1);
+        if (ATOMIC_SWAP_IF(&pool.workers[i].state, CALLED, AWAKE))
+            ATOMIC_ADD(&pool.unfinished, -1);
     finish_one();
-    if (!spin_until(&pool.state, ENDED) && SWAP(&pool.state, WAITED_FOR) != ENDED)
+    if (!spin_until(&pool.state, ENDED) && ATOMIC_SWAP(&pool.state, WAITED_FOR) != ENDED)
         PyThread_acquire_lock(pool.over, WAIT_LOCK);
     PyThread_release_lock(pool.taken);
 }
