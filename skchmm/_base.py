@@ -5,6 +5,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._documentation import DocumentedMixin
+from ._threads import Allowed, threads_of
 from .emissions import Precomputed
 from .sequences import read_labels, read_sequences, read_step_weights, read_weights
 
@@ -24,7 +25,8 @@ class SequenceEstimator(DocumentedMixin, BaseEstimator):
         """Sequences whose rows have the features that were (or are now) learned."""
         if not reset:
             check_is_fitted(self)
-        sequences = read_sequences(X, lengths=lengths, groups=groups)
+        with Allowed(threads_of(getattr(self, "n_jobs", None))):
+            sequences = read_sequences(X, lengths=lengths, groups=groups)
         self._check_features(sequences.X, reset)
         return sequences
 

@@ -189,16 +189,16 @@ class ConstrainedHMM(LearningMixin, AnswersMixin, SequenceEstimator):
 
     def _pending(self, sequences):
         """Frames, computed in parts where that gives the same."""
-        least = None
         if self._in_parts and sequences.n_sequences > 1:
-            least = steps_in_part(self.emission_)
-        if least is not None:
-            shares, n_states = self.emission_._shares_work, len(self.classes_)
-            if sequences.n_steps > (steps_at_once(n_states) if shares else 2 * least):
-                return PendingFrames(
-                    lambda begin, end: self._frames(sequences.part(begin, end)),
-                    sequences.n_sequences, sequences.n_steps, n_states, None if shares else least,
-                )  # fmt: skip
+            n_steps, n_states = sequences.n_steps, len(self.classes_)
+            shares = self.emission_._shares_work
+            if not shares or n_steps > steps_at_once(n_states):
+                least = steps_in_part(self.emission_)
+                if least is not None and (shares or n_steps > 2 * least):
+                    return PendingFrames(
+                        lambda begin, end: self._frames(sequences.part(begin, end)),
+                        sequences.n_sequences, n_steps, n_states, None if shares else least,
+                    )  # fmt: skip
         with Allowed(threads_of(self.n_jobs)):
             return self._frames(sequences)
 

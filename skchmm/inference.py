@@ -356,7 +356,10 @@ def _lanes_order(offsets, row_bytes):
     if row_bytes is None or len(offsets) <= LANES_FILL:
         return None
     lengths = offsets[1:] - offsets[:-1]
-    order = np.argsort(-lengths, kind="stable")
+    if (lengths == lengths[0]).all():
+        order = np.arange(len(lengths))
+    else:
+        order = np.argsort(-lengths, kind="stable")
     tallest = lengths[order[::WIDTH]]
     filled = LANES_FILL * tallest.sum() <= lengths.sum()
     return order if filled and tallest[0] * WIDTH * row_bytes <= LANES_BYTES else None

@@ -22,6 +22,8 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils import column_or_1d
 
+from ._kernels.rows import cut, ends_of, join
+
 
 class Sequences:
     """Rows of one or more sequences, one after the other.
@@ -79,6 +81,8 @@ class Sequences:
 
     def split(self, values):
         """Cut one value (or row) a step into a list with one array (view) a sequence."""
+        if type(values) is np.ndarray and values.ndim <= 2 and values.flags.c_contiguous:
+            return cut(values, self.offsets)
         return [values[start:stop] for start, stop in pairwise(self.offsets.tolist())]
 
     def restore(self, values):
@@ -249,6 +253,10 @@ def _with_offsets(X, n, lengths, groups, name):
 
 
 def _offsets_of_lengths(lengths, n, name):
+    if type(lengths) is list:
+        offsets = ends_of(lengths)
+        if offsets is not None and offsets[-1] == n:
+            return offsets
     lengths = np.asarray(lengths)
     if lengths.ndim != 1 or lengths.dtype.kind not in "iu":
         raise ValueError(
@@ -308,6 +316,9 @@ def _read_list(items, lengths, groups, name, read=None):
     plain = read is None and set(map(type, items)) == {np.ndarray}
     if plain:
         arrays = list(items)
+        joined = join(arrays) if n_sequences > 1 else None
+        if joined is not None:
+            return Sequences(*joined, "list", name=name)
     elif read is not None:
         arrays = [read(item, f"{name}[{i}]") for i, item in enumerate(items)]
     else:

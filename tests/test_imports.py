@@ -35,7 +35,7 @@ FOUNDATION = {"kernels", "exceptions"}
 MAY_IMPORT = {
     "kernels": set(),
     "exceptions": set(),
-    "sequences": {"exceptions"},
+    "sequences": FOUNDATION,
     "controller": FOUNDATION,
     "constraints": FOUNDATION | {"controller"},
     "graph": FOUNDATION | {"controller"},

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from sklearn.exceptions import DataConversionWarning
 
+from skchmm._kernels.threads import Allowed
 from skchmm.sequences import (
     holds_sequences,
     read_label_pair,
@@ -174,6 +175,8 @@ def test_groups_of_a_list_are_for_the_splitter():
         (np.zeros(5), {"lengths": [6, -1]}, r"lengths\[1\] is -1"),
         (np.zeros(5), {"lengths": [2.0, 3.0]}, "1-d sequence of integers"),
         (np.zeros(5), {"lengths": 5}, "1-d sequence of integers"),
+        (np.zeros(5), {"lengths": [2**70]}, "1-d sequence of integers"),
+        (np.zeros(5), {"lengths": [2**50]}, "lengths sum to 1125899906842624"),
         (np.zeros(5), {"lengths": []}, "1-d sequence of integers"),
         (np.zeros(2), {"lengths": [2], "groups": [0, 0]}, "give only one of them"),
         (np.zeros(3), {"groups": [0, 0]}, "groups has 2 ids but X has 3 rows"),
@@ -286,3 +289,60 @@ def test_polars():
     assert read_sequences(frame).X is frame
     assert read_sequences([frame, frame]).X.shape == (4, 2)
     assert read_sequences(frame["a"]).X.tolist() == [1, 2]
+
+
+DTYPES = ["i1", "u2", "i8", "f4", "f8", "?", "U3", "S2", "M8[D]", "c16", "O", ">i4"]
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.parametrize("columns", [(), (1,), (3,)])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_lists_of_arrays_of_all_kinds(dtype, columns, n_threads):
+    rng = np.random.default_rng(0)
+    lengths = rng.integers(1, 30, 70)
+    items = [rng.integers(0, 2, (n, *columns)).astype(dtype) for n in lengths]
+    with Allowed(n_threads):
+        sequences = read_sequences(items)
+    expected = np.concatenate(items)
+    assert sequences.X.dtype == expected.dtype
+    np.testing.assert_array_equal(sequences.X, expected)
+    np.testing.assert_array_equal(sequences.lengths, lengths)
+    for part, item in zip(sequences.restore(sequences.X), items, strict=True):
+        assert part.base is not None
+        assert part.shape == item.shape
+        np.testing.assert_array_equal(part, item)
+
+
+def test_lists_of_arrays_that_are_not_alike():
+    rng = np.random.default_rng(0)
+    wide = rng.normal(size=(8, 6))
+    for items in (
+        [wide, wide[:, ::-1], wide[::2]],
+        [wide, np.asfortranarray(wide), wide[:0:-1]],
+        [wide, wide.astype(np.float32)],
+        [wide.astype(">f8"), wide],
+        [wide[:, 0], wide[:, 1]],
+        [wide],
+    ):
+        sequences = read_sequences(items)
+        np.testing.assert_array_equal(sequences.X, np.concatenate(items))
+        assert sequences.lengths.tolist() == list(map(len, items))
+    with pytest.raises(ValueError, match=r"X\[1\] is empty"):
+        read_sequences([wide, wide[:0]])
+    with pytest.raises(ValueError, match="same columns"):
+        read_sequences([wide, wide[:, :5]])
+    with pytest.raises(ValueError, match="same columns"):
+        read_sequences([wide, wide[:, 0]])
+
+
+def test_restored_parts_are_views_that_outlive_the_rest():
+    sequences = read_sequences([np.arange(3), np.arange(4)])
+    values = np.arange(14.0).reshape(7, 2)
+    first, second = sequences.restore(values)
+    second[0, 1] = 77
+    assert values[3, 1] == 77
+    del values
+    assert first.tolist() == [[0, 1], [2, 3], [4, 5]]
+    values = np.arange(7)
+    values.flags.writeable = False
+    assert not any(part.flags.writeable for part in sequences.restore(values))

@@ -32,8 +32,8 @@ def run(quick=False):
 
     if (os.cpu_count() or 1) > 1:
         for emission, n_states, n_steps in (
-            ("categorical", 5, 200), ("categorical", 20, 200), ("categorical", 20, 1000),
-            ("gaussian", 5, 200), ("gaussian", 20, 200),
+            ("categorical", 5, 200), ("categorical", 20, 200), ("categorical", 50, 200),
+            ("categorical", 20, 1000), ("gaussian", 5, 200), ("gaussian", 20, 200),
         ):  # fmt: skip
             problem = make_problem(n_states, [n_steps] * (100 if quick else 1000), emission)
             for work in ("predict", "predict_proba"):

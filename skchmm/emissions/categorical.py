@@ -116,9 +116,11 @@ class Categorical(Emission):
     def log_likelihood(self, E):
         logs = []
         for table in self._tables():
+            table = table.reshape(len(table), -1).T
+            log_table = np.zeros((len(table) + 1, table.shape[1]))
             with np.errstate(divide="ignore"):
-                log_table = np.log(table.reshape(len(table), -1).T)
-            logs.append(np.vstack([log_table, np.zeros(len(table))]))
+                np.log(table, out=log_table[:-1])
+            logs.append(log_table)
         if E.cells is None:
             return Frames(logs[0], E.index)
         return Frames(sum(log[E.cells[:, j]] for j, log in enumerate(logs)), E.index)
