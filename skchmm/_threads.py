@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
 from itertools import pairwise
 
-from joblib import effective_n_jobs
+from joblib import cpu_count
 
 from ._kernels.threads import Allowed
 
@@ -20,8 +20,12 @@ def spread(run, offsets, n_jobs):
 
 
 def threads_of(n_jobs):
-    """How many threads a number of jobs stands for."""
-    return 1 if n_jobs in (None, 1) else effective_n_jobs(n_jobs)
+    """How many threads a number of jobs stands for, as elsewhere in scikit-learn."""
+    if n_jobs is None:
+        return 1
+    if n_jobs == 0:
+        raise ValueError("n_jobs == 0 has no meaning: give a number of threads, or -1 for all.")
+    return int(n_jobs) if n_jobs > 0 else max(_n_processors() + 1 + int(n_jobs), 1)
 
 
 def ranges_of(offsets, n_threads, *, least=1, most=None):
@@ -77,6 +81,11 @@ def each(jobs, n_threads):
         for future in futures:  # after an error, none may go on writing
             if not future.cancel():
                 future.exception()
+
+
+@lru_cache(maxsize=1)
+def _n_processors():
+    return cpu_count()
 
 
 @lru_cache(maxsize=1)

@@ -7,6 +7,7 @@ from threading import get_ident
 
 import numpy as np
 import pytest
+from joblib import cpu_count
 
 from skchmm import ConstrainedHMM, inference
 from skchmm._kernels.finite import all_finite
@@ -14,7 +15,7 @@ from skchmm._kernels.normal import diagonal_log_densities, full_log_densities
 from skchmm._kernels.statistics import diagonal_moments, outer_moments, sum_rows
 from skchmm._kernels.symbols import code_run
 from skchmm._kernels.threads import Allowed, use_at_most
-from skchmm._threads import ranges_of, spread
+from skchmm._threads import ranges_of, spread, threads_of
 from skchmm.constraints import AtMostVisits, EndsIn
 from skchmm.emissions import Categorical, Gaussian
 
@@ -33,6 +34,14 @@ def test_an_error_in_a_thread_is_raised_when_all_have_ended():
     now = list(ended)
     time.sleep(0.05)
     assert ended == now
+
+
+def test_numbers_of_threads():
+    assert [threads_of(n_jobs) for n_jobs in (None, 1, 3, np.int64(2))] == [1, 1, 3, 2]
+    assert threads_of(-1) == cpu_count()
+    assert threads_of(-cpu_count() - 5) == 1
+    with pytest.raises(ValueError, match="n_jobs == 0 has no meaning"):
+        threads_of(0)
 
 
 def test_sizes_of_ranges():
