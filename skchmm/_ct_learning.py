@@ -12,6 +12,7 @@ from ._learning import Data, LearningMixin, _check_columns, start_and_emission
 from ._progress import with_callbacks
 from ._semantics import SEMANTICS
 from ._times import of_frames, timed
+from .inference import check_frames
 from .sequences import read_labels, read_step_weights, read_weights
 
 
@@ -135,7 +136,9 @@ class CTLearningMixin(LearningMixin):
 
     def _e_step(self, parameters, data, learn):
         startprob, generator, emission = parameters
-        frames = of_frames(emission.log_likelihood(data.encoded), data.sequences.gaps)
+        frames = emission.log_likelihood(data.encoded)
+        check_frames(frames, len(startprob), data.sequences.n_steps)
+        frames = of_frames(frames, data.sequences.gaps)
         if data.codes is not None:
             frames = frames.clamp(data.codes)
         smoothed = self._chain(startprob, generator).smooth(

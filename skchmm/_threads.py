@@ -5,10 +5,13 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
 from itertools import pairwise
+from operator import index
 
 from joblib import cpu_count
 
 from ._kernels.threads import Allowed
+
+MOST_THREADS = 1024
 
 __all__ = ["Allowed", "each", "ranges_of", "spread", "threads_of"]
 
@@ -23,9 +26,10 @@ def threads_of(n_jobs):
     """How many threads a number of jobs stands for, as elsewhere in scikit-learn."""
     if n_jobs is None:
         return 1
+    n_jobs = index(n_jobs)
     if n_jobs == 0:
         raise ValueError("n_jobs == 0 has no meaning: give a number of threads, or -1 for all.")
-    return int(n_jobs) if n_jobs > 0 else max(_n_processors() + 1 + int(n_jobs), 1)
+    return min(n_jobs, MOST_THREADS) if n_jobs > 0 else max(_n_processors() + 1 + n_jobs, 1)
 
 
 def ranges_of(offsets, n_threads, *, least=1, most=None):

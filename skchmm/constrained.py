@@ -179,7 +179,8 @@ class ConstrainedHMM(LearningMixin, AnswersMixin, SequenceEstimator):
     def _frames(self, sequences):
         emission = self.emission_
         encoded = emission.encode(sequences.X, sequences.offsets, reset=False)
-        frames = check_frames(emission.log_likelihood(encoded), len(self.classes_))
+        frames = emission.log_likelihood(encoded)
+        check_frames(frames, len(self.classes_), sequences.n_steps)
         if not (frames.bounded or frames.table.max(initial=-np.inf) < np.inf):  # NaN too
             raise ValueError(
                 f"{emission} gives log-likelihoods that are NaN or infinite: its parameters "

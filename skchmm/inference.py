@@ -28,6 +28,9 @@ LANES_BYTES = 1 << 22
 LANES_EDGES = 3000
 LANES_WEIGHT = 1e-100  # a smaller one, twice, is no double
 LANES_FILL = 2  # of the 8 lanes, so many must be of use on average
+# Where sequences are counted in one at a time, so many ranges of them are counted apart.
+COUNTED_RANGES = 32
+COUNTED_STEPS = 10_000  # of a range, at least
 # What nothing else holds goes there anyway; log space takes thirty times as long.
 LANES_BYTES_AT_MOST = 1 << 27
 
@@ -109,7 +112,7 @@ class Chain:
 
     def _forward_backward(self, frames, offsets, seq_weights, n_jobs, marginals, counts):
         graph = self.graph
-        check_frames(frames, graph.n_states)
+        check_frames(frames, graph.n_states, offsets[-1])
         log_z = np.empty(len(offsets) - 1)
         posteriors = np.empty((frames.n_steps, graph.n_states)) if marginals else None
 
@@ -123,7 +126,7 @@ class Chain:
         row_bytes = None
         if 0 < graph.n_edges <= LANES_EDGES and self._smallest >= LANES_WEIGHT:
             row_bytes = WIDTH * (graph.n_nodes + graph.n_states)
-        parts = _in_threads(prepare, frames, offsets, n_jobs, row_bytes)
+        parts = _in_threads(prepare, frames, offsets, n_jobs, row_bytes, counts=counts)
         return log_z, posteriors, sum(parts) if counts else None
 
 
@@ -233,17 +236,21 @@ def best_feasible_path(graph, frames, offsets, *, n_jobs=None):
     return _decode(graph, weights, entries, start, frames, offsets, None, n_jobs)
 
 
-def check_frames(frames, n_states):
-    """Frames have one column a state; the kernels rely on it."""
+def check_frames(frames, n_states, n_steps):
+    """Frames have one row a step and one column a state; the kernels rely on it."""
     if frames.n_states != n_states:
         raise ValueError(
             f"The emission has {frames.n_states} states, but the chain has {n_states}."
         )
-    return frames
+    if frames.n_steps != n_steps:
+        raise ValueError(
+            f"The emission gives the log-likelihoods of {frames.n_steps} steps, but there are "
+            f"{n_steps}."
+        )
 
 
 def _decode(graph, log_weights, entries, log_start, frames, offsets, labels, n_jobs):
-    check_frames(frames, graph.n_states)
+    check_frames(frames, graph.n_states, offsets[-1])
     whole_numbers = labels is None or labels.dtype.kind in "iu"
     of_nodes = graph.node_states
     if labels is not None and whole_numbers:
@@ -301,28 +308,34 @@ def steps_at_once(n_states):
     return max(FRAMES_BYTES // (8 * n_states), 1)
 
 
-def _in_threads(prepare, frames, offsets, n_jobs, row_bytes):
+def _in_threads(prepare, frames, offsets, n_jobs, row_bytes, *, counts=False):
     """Call what prepare(frames, offsets, order, begin, end) returns, for all sequences.
 
     Those from begin to end have these frames, offsets and, if they are for lanes, this order.
     Frames still to be computed come in blocks: one after the other, with all threads at work on
     each, or, where only Python can tell them what to do, one a thread at a time.
+
+    The number of threads changes nothing in the answers: whether lanes are used is decided for all
+    sequences together, and what is added up (`counts`) comes from the same ranges.
     """
+    order_of_all = _lanes_order(offsets, row_bytes)
 
     def run(block, begin, end, n_threads):
-        cut = _cut(offsets, begin, end)
-        order = _lanes_order(cut, row_bytes)
-        if n_threads == 1 or end - begin == 1 or order is not None:
+        cut, order = _cut(offsets, begin, end), order_of_all
+        if order is not None and end - begin < len(order):
+            order = _longest_first(cut)
+        if order is not None or end - begin == 1 or (n_threads == 1 and not counts):
             with Allowed(n_threads):
                 return [prepare(block, cut, order, begin, end)()]
+        if counts:
+            ranges = ranges_of(cut, COUNTED_RANGES, least=COUNTED_STEPS)
+        else:
+            ranges = ranges_of(cut, n_threads)
         # Prepared before any begins, since two that prepare hold each other up.
-        jobs = []
-        for a, b in ranges_of(cut, n_threads):
-            part = _cut(cut, a, b)
-            jobs.append(
-                prepare(block.of_sequences(cut, a, b), part, _lanes_order(part, row_bytes),
-                        begin + a, begin + b)
-            )  # fmt: skip
+        jobs = [
+            prepare(block.of_sequences(cut, a, b), _cut(cut, a, b), None, begin + a, begin + b)
+            for a, b in ranges
+        ]
         return each(jobs, n_threads)
 
     def compute(begin, end):
@@ -355,14 +368,18 @@ def _lanes_order(offsets, row_bytes):
     """
     if row_bytes is None or len(offsets) <= LANES_FILL:
         return None
+    order = _longest_first(offsets)
     lengths = offsets[1:] - offsets[:-1]
-    if (lengths == lengths[0]).all():
-        order = np.arange(len(lengths))
-    else:
-        order = np.argsort(-lengths, kind="stable")
     tallest = lengths[order[::WIDTH]]
     filled = LANES_FILL * tallest.sum() <= lengths.sum()
     return order if filled and tallest[0] * WIDTH * row_bytes <= LANES_BYTES else None
+
+
+def _longest_first(offsets):
+    lengths = offsets[1:] - offsets[:-1]
+    if (lengths == lengths[0]).all():
+        return np.arange(len(lengths))
+    return np.argsort(-lengths, kind="stable")
 
 
 def _lanes_chunk(n_steps, n_nodes, n_states):

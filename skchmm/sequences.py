@@ -265,7 +265,7 @@ def _offsets_of_lengths(lengths, n, name):
     if (lengths <= 0).any():
         i = int(np.argmax(lengths <= 0))
         raise ValueError(f"lengths must be at least 1; lengths[{i}] is {lengths[i]}.")
-    total = int(lengths.sum())
+    total = int(lengths.sum()) if lengths.max(initial=0) <= n else sum(lengths.tolist())
     if total != n:
         raise ValueError(f"lengths sum to {total} but {name} has {n} rows.")
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from skchmm import ConstrainedHMM, InfeasibleSequenceError, inference
 from skchmm.constraints import AtLeastVisits, EndsIn, ExactVisits, Occupancy, Segments
+from skchmm.emissions import Frames, Precomputed
 from tests.oracles.enumeration import Enumeration
 from tests.oracles.predicates import holds
 from tests.oracles.strategies import compositions
@@ -225,3 +226,18 @@ def test_ties_go_to_the_lowest_state(lanes):
     log_b = np.zeros((5, 3))
     log_b[:, 0] = -1.0
     assert model.predict(log_b).tolist() == [1] * 5
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_emission_that_gives_too_few_rows_is_an_error(n_jobs):
+    class Forgetful(Precomputed):
+        def log_likelihood(self, E):
+            return Frames(E[:-1])
+
+    X = np.zeros((60, 2))
+    model = ConstrainedHMM.from_parameters(
+        [0.5, 0.5], np.full((2, 2), 0.5), emission=Forgetful(), n_jobs=n_jobs
+    )
+    for method in (model.predict, model.predict_proba, model.log_likelihood, model.fit):
+        with pytest.raises(ValueError, match="log-likelihoods of 59 steps, but there are 60"):
+            method(X, lengths=[20, 30, 10])

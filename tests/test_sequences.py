@@ -177,6 +177,8 @@ def test_groups_of_a_list_are_for_the_splitter():
         (np.zeros(5), {"lengths": 5}, "1-d sequence of integers"),
         (np.zeros(5), {"lengths": [2**70]}, "1-d sequence of integers"),
         (np.zeros(5), {"lengths": [2**50]}, "lengths sum to 1125899906842624"),
+        (np.zeros(5), {"lengths": [2**62] * 4 + [5]}, "lengths sum to 18446744073709551621"),
+        (np.zeros(5), {"lengths": np.array([2**62] * 4 + [5])}, "sum to 18446744073709551621"),
         (np.zeros(5), {"lengths": []}, "1-d sequence of integers"),
         (np.zeros(2), {"lengths": [2], "groups": [0, 0]}, "give only one of them"),
         (np.zeros(3), {"groups": [0, 0]}, "groups has 2 ids but X has 3 rows"),
@@ -311,6 +313,12 @@ def test_lists_of_arrays_of_all_kinds(dtype, columns, n_threads):
         assert part.base is not None
         assert part.shape == item.shape
         np.testing.assert_array_equal(part, item)
+
+
+def test_lists_of_strings_without_letters():
+    for dtype in ("U0", "S0"):
+        nothing = np.empty(1000, dtype=[("a", dtype)])["a"]  # itemsize 0
+        assert set(read_sequences([nothing, nothing]).X.tolist()) <= {"", b""}
 
 
 def test_lists_of_arrays_that_are_not_alike():

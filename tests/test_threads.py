@@ -40,6 +40,9 @@ def test_numbers_of_threads():
     assert [threads_of(n_jobs) for n_jobs in (None, 1, 3, np.int64(2))] == [1, 1, 3, 2]
     assert threads_of(-1) == cpu_count()
     assert threads_of(-cpu_count() - 5) == 1
+    assert threads_of(2**70) == 1024
+    with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
+        threads_of(2.5)
     with pytest.raises(ValueError, match="n_jobs == 0 has no meaning"):
         threads_of(0)
 
@@ -163,12 +166,45 @@ def test_blocks_of_frames_are_shared_as_well(eight, monkeypatch, kind):
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
 
 
+MIXED = {
+    "many short": np.random.default_rng(1).integers(1, 200, 200),
+    "one long, some short": np.array([600, *[20] * 8]),
+    "one very long": np.array([30_000, *range(1, 24)]),
+    "some long": np.full(5, 25_000),
+}
+
+
+@pytest.mark.parametrize("case", MIXED)
+def test_kernels_do_not_depend_on_threads(eight, case):
+    """Not even where one sequence too long for lanes is among others."""
+    lengths = MIXED[case]
+    X = make_rows("categorical", lengths.sum())
+    expected = answers(make_model("categorical"), X, lengths)
+    for n_jobs in (2, 3, 8):
+        check_same(answers(make_model("categorical", n_jobs=n_jobs), X, lengths), expected)
+
+
+def test_ties_do_not_depend_on_threads(eight):
+    rng = np.random.default_rng(3)
+    lengths = [374, *rng.integers(1, 5, 23).tolist()]
+    n = sum(lengths)
+    y = rng.integers(17, size=n)
+    y[:17] = np.arange(17)
+    X = np.zeros((n, 1), dtype=int)
+    model = ConstrainedHMM(emission="categorical", algorithm="map").fit(X, y, lengths=lengths)
+    expected = model.predict(X, lengths=lengths)
+    for n_jobs in (2, 3, 8):
+        found = model.set_params(n_jobs=n_jobs).predict(X, lengths=lengths)
+        np.testing.assert_array_equal(found, expected)
+
+
 @pytest.mark.filterwarnings("ignore:EM did not converge")
+@pytest.mark.parametrize("case", MIXED)
 @pytest.mark.parametrize("kind", ["categorical", "gaussian"])
-def test_learning_is_the_same_to_the_last_bit(eight, kind):
-    lengths = np.random.default_rng(1).integers(1, 200, 200)
+def test_learning_is_the_same_to_the_last_bit(eight, kind, case):
+    lengths = MIXED[case]
     X = make_rows(kind, lengths.sum())
-    weights = np.repeat(np.linspace(0.5, 2, 200), lengths)
+    weights = np.repeat(np.linspace(0.5, 2, len(lengths)), lengths)
 
     def learned(n_jobs):
         model = make_model(kind, n_jobs=n_jobs, n_iter=4, tol=-np.inf, init="fitted")

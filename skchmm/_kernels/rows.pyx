@@ -26,7 +26,7 @@ cdef extern from "numpy/arrayobject.h":
 cdef enum:
     PIECE = 16                   # arrays
 
-cdef int64_t MOST_STEPS = 1 << 40  # of a sequence; so that no sum overflows
+cdef int64_t MOST_STEPS = 1 << 40  # so that no sum overflows
 
 
 cdef struct Job:
@@ -63,6 +63,8 @@ def ends_of(list lengths):
         if overflow or not 0 < length <= MOST_STEPS:
             return None
         ends[k + 1] = ends[k] + length
+        if ends[k + 1] > MOST_STEPS:
+            return None
     return offsets
 
 
@@ -74,7 +76,8 @@ def join(list arrays):           # IN, at least one, all of them ndarrays
     cdef int ndim = cnp.PyArray_NDIM(first)
     cdef Job job
     dtype = first.dtype
-    if not 1 <= ndim <= 2 or dtype.hasobject or dtype.kind == "V" or not dtype.isnative:
+    if (not 1 <= ndim <= 2 or dtype.hasobject or dtype.kind == "V" or not dtype.isnative
+            or dtype.itemsize == 0):  # a new array of strings without letters would have one
         return None
     offsets = np.empty(n + 1, dtype=np.int64)
     cdef int64_t[::1] ends = offsets
