@@ -1,7 +1,7 @@
 """Whether numbers are finite."""
 from libc.stdint cimport int64_t
 
-from .threads cimport Pieces, share, split, take_piece, threads_for
+from .threads cimport share
 
 cdef enum:
     PIECE = 1 << 14
@@ -10,7 +10,6 @@ cdef enum:
 cdef struct Job:
     const double *values
     int64_t n
-    Pieces pieces
     bint strange                 # some value is not finite
 
 
@@ -32,25 +31,20 @@ cdef bint some_strange(const double *values, int64_t n) noexcept nogil:
     return total != 0.0
 
 
-cdef void look(void *shared, int64_t thread) noexcept nogil:
+cdef void look(void *shared, int64_t number, int64_t thread) noexcept nogil:
     cdef Job *job = <Job *> shared
-    cdef int64_t k = take_piece(&job.pieces, thread)
-    while k >= 0 and not job.strange:
-        k *= PIECE
-        if some_strange(job.values + k, min(PIECE, job.n - k)):
-            job.strange = True
-        k = take_piece(&job.pieces, thread)
+    cdef int64_t k = number * PIECE
+    if not job.strange and some_strange(job.values + k, min(PIECE, job.n - k)):
+        job.strange = True
 
 
 def all_finite(const double[:, ::1] X):
     """Whether no element is infinite or NaN."""
     cdef Job job
-    cdef int64_t n = X.shape[0] * X.shape[1], n_pieces = (n + PIECE - 1) // PIECE
-    cdef int64_t n_threads = threads_for(n_pieces)
+    cdef int64_t n = X.shape[0] * X.shape[1]
     if n == 0:
         return True
     job.values, job.n, job.strange = &X[0, 0], n, False
-    split(&job.pieces, n_pieces, n_threads)
     with nogil:
-        share(look, &job, n_threads)
+        share(look, &job, (n + PIECE - 1) // PIECE)
     return not job.strange

@@ -25,7 +25,7 @@ from .layout cimport (
     LANES_STEPS, Graph, Layout, Side, Steps, epoch_of, free_rows, log_lossy, new_rows, new_table,
     steps,
 )
-from .threads cimport Pieces, share, split, take_piece, threads_for
+from .threads cimport share, threads_for
 
 cdef enum:
     CHUNK = 32                   # steps at a time where only the likelihood is wanted
@@ -96,7 +96,6 @@ cdef struct Job:
     double *counts               # (pieces, edges), or NULL
     int64_t n                    # sequences
     int64_t n_pieces             # of whole groups
-    Pieces pieces
     Work *works                  # one a thread
 
 
@@ -432,7 +431,6 @@ def lanes_sums(Layout layout,                   # IN
     job.gamma = NULL if gamma is None else &gamma[0, 0]
     job.works = <Work *> calloc(n_threads, sizeof(Work))
     job.n_pieces = n_pieces
-    split(&job.pieces, n_pieces, n_threads)
     try:
         if counts is not None:
             job.counts = new_rows(n_pieces, counts.shape[0])
@@ -441,7 +439,7 @@ def lanes_sums(Layout layout,                   # IN
         for i in range(n_threads):
             new_work(&job, &weights[0], longest, chunk, job.works + i)
         with nogil:
-            share(sum_groups, &job, n_threads)
+            share(sum_piece, &job, n_pieces)
         if counts is not None:
             for i in range(n_pieces):
                 for k in range(counts.shape[0]):
@@ -510,21 +508,18 @@ cdef void free_work(Work *w) noexcept:
     free(w.kept_uneven)
 
 
-cdef void sum_groups(void *shared, int64_t thread) noexcept nogil:
-    """One group after the other, while there are any."""
+cdef void sum_piece(void *shared, int64_t number, int64_t thread) noexcept nogil:
     cdef Job *job = <Job *> shared
     cdef Work *w = job.works + thread
     cdef Group group
-    cdef int64_t n = n_groups(job.n), piece = take_piece(&job.pieces, thread), k
-    while piece >= 0:
-        for k in range(n * piece // job.n_pieces, n * (piece + 1) // job.n_pieces):
-            read_group(job.order + LANES * k, job.n - LANES * k, job.offsets, &group)
-            forward(job.g, job.do, &job.model, &group, w, job.log_z)
-            if w.keep:
-                backward(job.g, job.do, &job.model, &group, w, job.gamma)
-            if w.counts != NULL:
-                add_counts(w, &group, job.seq_weights, job.counts + piece * w.back.n)
-        piece = take_piece(&job.pieces, thread)
+    cdef int64_t n = n_groups(job.n), k
+    for k in range(n * number // job.n_pieces, n * (number + 1) // job.n_pieces):
+        read_group(job.order + LANES * k, job.n - LANES * k, job.offsets, &group)
+        forward(job.g, job.do, &job.model, &group, w, job.log_z)
+        if w.keep:
+            backward(job.g, job.do, &job.model, &group, w, job.gamma)
+        if w.counts != NULL:
+            add_counts(w, &group, job.seq_weights, job.counts + number * w.back.n)
 
 
 cdef void add_counts(Work *w, const Group *group, const double *seq_weights,

@@ -12,7 +12,7 @@ from .lanes cimport (
     LANES, Edges, Group, active_at, free_edges, make_edges, n_groups, read_group, rows_of, side_of,
 )
 from .layout cimport Graph, Layout, Side, Steps, best_end, epoch_of, free_rows, new_table, steps
-from .threads cimport Pieces, share, split, take_piece, threads_for
+from .threads cimport share, threads_for
 
 cdef enum:
     CHUNK = 32
@@ -38,7 +38,6 @@ cdef struct Job:
     int64_t *path
     double *log_prob
     int64_t n                    # sequences
-    Pieces groups
     Work *works                  # one a thread
 
 
@@ -115,16 +114,12 @@ cdef void free_work(Work *w) noexcept:
     free_rows(w.emit)
 
 
-cdef void decode_groups(void *shared, int64_t thread) noexcept nogil:
-    """One group after the other, while there are any."""
+cdef void decode_piece(void *shared, int64_t number, int64_t thread) noexcept nogil:
     cdef Job *job = <Job *> shared
-    cdef Work *w = job.works + thread
+    cdef int64_t k = LANES * number
     cdef Group group
-    cdef int64_t k = take_piece(&job.groups, thread)
-    while k >= 0:
-        read_group(job.order + LANES * k, job.n - LANES * k, job.offsets, &group)
-        decode_group(job, &group, w)
-        k = take_piece(&job.groups, thread)
+    read_group(job.order + k, job.n - k, job.offsets, &group)
+    decode_group(job, &group, job.works + thread)
 
 
 def lanes_viterbi(Layout layout,                   # IN, of a graph of at most 256 nodes
@@ -154,9 +149,8 @@ def lanes_viterbi(Layout layout,                   # IN, of a graph of at most 2
         make_edges(job.g, &weights[0], True, &job.edges)
         for i in range(n_threads):
             new_work(job.g, longest, job.works + i)
-        split(&job.groups, n_groups(job.n), n_threads)
         with nogil:
-            share(decode_groups, &job, n_threads)
+            share(decode_piece, &job, n_groups(job.n))
     finally:
         free_edges(&job.edges)
         if job.works != NULL:

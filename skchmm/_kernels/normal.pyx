@@ -2,7 +2,7 @@
 from libc.stdint cimport int64_t
 
 from .layout cimport steps
-from .threads cimport Pieces, share, split, take_piece, threads_for
+from .threads cimport share
 
 import numpy as np
 
@@ -23,17 +23,13 @@ cdef struct Job:
     const double *scales
     const double *norms
     double *out
-    Pieces pieces
 
 
-cdef void score_pieces(void *shared, int64_t thread) noexcept nogil:
+cdef void score_piece(void *shared, int64_t number, int64_t thread) noexcept nogil:
     cdef Job *job = <Job *> shared
-    cdef int64_t k = take_piece(&job.pieces, thread)
-    while k >= 0:
-        k *= PIECE
-        job.rows(min(PIECE, job.n - k), job.d, job.S, job.X + k * job.d, job.means, job.scales,
-                 job.norms, job.out + k * job.S)
-        k = take_piece(&job.pieces, thread)
+    cdef int64_t t = number * PIECE
+    job.rows(min(PIECE, job.n - t), job.d, job.S, job.X + t * job.d, job.means, job.scales,
+             job.norms, job.out + t * job.S)
 
 
 cdef scores(Job *job, const double[:, ::1] X, int64_t S):
@@ -41,13 +37,11 @@ cdef scores(Job *job, const double[:, ::1] X, int64_t S):
     job.n, job.d, job.S = X.shape[0], X.shape[1], S
     if job.n == 0 or job.d == 0 or S == 0:
         return np.zeros((job.n, S))
-    cdef int64_t n_pieces = (job.n + PIECE - 1) // PIECE, n_threads = threads_for(n_pieces)
     table = np.empty((job.n, S))
     cdef double[:, ::1] out = table
     job.X, job.out = &X[0, 0], &out[0, 0]
-    split(&job.pieces, n_pieces, n_threads)
     with nogil:
-        share(score_pieces, job, n_threads)
+        share(score_piece, job, (job.n + PIECE - 1) // PIECE)
     return table
 
 

@@ -9,7 +9,7 @@ from libc.string cimport memcpy
 
 cimport numpy as cnp
 
-from .threads cimport Pieces, share, split, take_piece, threads_for
+from .threads cimport share
 
 import numpy as np
 
@@ -35,17 +35,14 @@ cdef struct Job:
     char *out
     const int64_t *offsets
     int64_t row_bytes
-    Pieces pieces
 
 
-cdef void copy_pieces(void *shared, int64_t thread) noexcept nogil:
+cdef void copy_piece(void *shared, int64_t number, int64_t thread) noexcept nogil:
     cdef Job *job = <Job *> shared
-    cdef int64_t piece = take_piece(&job.pieces, thread), k
-    while piece >= 0:
-        for k in range(piece * PIECE, min((piece + 1) * PIECE, job.n)):
-            memcpy(job.out + job.offsets[k] * job.row_bytes, job.arrays[k],
-                   (job.offsets[k + 1] - job.offsets[k]) * job.row_bytes)
-        piece = take_piece(&job.pieces, thread)
+    cdef int64_t k
+    for k in range(number * PIECE, min((number + 1) * PIECE, job.n)):
+        memcpy(job.out + job.offsets[k] * job.row_bytes, job.arrays[k],
+               (job.offsets[k + 1] - job.offsets[k]) * job.row_bytes)
 
 
 def ends_of(list lengths):
@@ -70,8 +67,7 @@ def ends_of(list lengths):
 
 def join(list arrays):           # IN, at least one, all of them ndarrays
     """The rows of arrays and their offsets; None where that takes more than copying."""
-    cdef int64_t n = PyList_GET_SIZE(arrays), n_pieces = (n + PIECE - 1) // PIECE, k
-    cdef int64_t n_threads = threads_for(n_pieces)
+    cdef int64_t n = PyList_GET_SIZE(arrays), k
     cdef cnp.ndarray array, first = arrays[0], joined
     cdef int ndim = cnp.PyArray_NDIM(first)
     cdef Job job
@@ -98,9 +94,8 @@ def join(list arrays):           # IN, at least one, all of them ndarrays
         joined = np.empty((ends[n], *arrays[0].shape[1:]), dtype)
         job.n, job.out, job.offsets = n, <char *> cnp.PyArray_DATA(joined), &ends[0]
         job.row_bytes = cnp.PyArray_NBYTES(joined) // ends[n]
-        split(&job.pieces, n_pieces, n_threads)
         with nogil:
-            share(copy_pieces, &job, n_threads)
+            share(copy_piece, &job, (n + PIECE - 1) // PIECE)
     finally:
         free(job.arrays)
     return joined, offsets

@@ -5,7 +5,7 @@ They are added up in pieces, which are the same whatever the number of threads.
 from libc.stdint cimport int32_t, int64_t
 
 from .layout cimport steps
-from .threads cimport Pieces, share, split, take_piece, threads_for
+from .threads cimport share
 
 import numpy as np
 
@@ -26,31 +26,25 @@ cdef struct Job:
     int64_t n_pieces
     int64_t size                 # of the sums of a piece
     double *sums
-    Pieces pieces
 
 
-cdef void add_pieces(void *shared, int64_t thread) noexcept nogil:
+cdef void add_piece(void *shared, int64_t number, int64_t thread) noexcept nogil:
     cdef Job *job = <Job *> shared
-    cdef int64_t piece = take_piece(&job.pieces, thread), begin
-    while piece >= 0:
-        begin = job.n * piece // job.n_pieces
-        job.add(job, begin, job.n * (piece + 1) // job.n_pieces - begin,
-                job.sums + piece * job.size)
-        piece = take_piece(&job.pieces, thread)
+    cdef int64_t begin = job.n * number // job.n_pieces
+    job.add(job, begin, job.n * (number + 1) // job.n_pieces - begin,
+            job.sums + number * job.size)
 
 
 cdef added(Job *job, int64_t n, int64_t size, int64_t least):
     """The sums over n rows, of which a piece has at least so many."""
-    cdef int64_t n_pieces = max(min(n // least, MOST_PIECES), 1), n_threads = threads_for(n_pieces)
-    cdef int64_t piece, i
+    cdef int64_t n_pieces = max(min(n // least, MOST_PIECES), 1), piece, i
     sums = np.zeros((n_pieces, size))
     cdef double[:, ::1] out = sums
     if n == 0 or size == 0:
         return sums[0]
     job.n, job.n_pieces, job.size, job.sums = n, n_pieces, size, &out[0, 0]
-    split(&job.pieces, n_pieces, n_threads)
     with nogil:
-        share(add_pieces, job, n_threads)
+        share(add_piece, job, n_pieces)
         for piece in range(1, n_pieces):
             for i in range(size):
                 out[0, i] += out[piece, i]

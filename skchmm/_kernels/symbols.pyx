@@ -3,7 +3,7 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 
 import numpy as np
 
-from .threads cimport Pieces, share, split, take_piece, threads_for
+from .threads cimport share
 
 cdef enum:
     PIECE = 1 << 14
@@ -19,14 +19,14 @@ cdef struct Job:
     int64_t first
     int64_t n_symbols
     int64_t n
-    Pieces pieces
     int32_t *codes
     bint outside                 # some value was
 
 
-cdef void number(const Whole *values, Job *job, int64_t begin, int64_t end) noexcept nogil:
-    """Codes begin..end-1."""
-    cdef int64_t t, stride = job.stride, last = job.n_symbols - 1
+cdef void number(const Whole *values, Job *job, int64_t k) noexcept nogil:
+    """The codes of a piece."""
+    cdef int64_t t, begin = k * PIECE, end = min(begin + PIECE, job.n)
+    cdef int64_t stride = job.stride, last = job.n_symbols - 1
     cdef int32_t *codes = job.codes
     cdef uint64_t code, outside = 0, first = <uint64_t> job.first
     # A code or what is left to the last one has its top bit set just where it is out of range, and
@@ -46,27 +46,19 @@ cdef void number(const Whole *values, Job *job, int64_t begin, int64_t end) noex
         job.outside = True
 
 
-cdef void number_pieces(const Whole *values, Job *job, int64_t thread) noexcept nogil:
-    cdef int64_t k = take_piece(&job.pieces, thread)
-    while k >= 0:
-        number(values, job, k * PIECE, min((k + 1) * PIECE, job.n))
-        k = take_piece(&job.pieces, thread)
+cdef void number_short(void *job, int64_t k, int64_t thread) noexcept nogil:
+    number(<const int32_t *> (<Job *> job).values, <Job *> job, k)
 
 
-cdef void number_short(void *job, int64_t thread) noexcept nogil:
-    number_pieces(<const int32_t *> (<Job *> job).values, <Job *> job, thread)
-
-
-cdef void number_long(void *job, int64_t thread) noexcept nogil:
-    number_pieces(<const int64_t *> (<Job *> job).values, <Job *> job, thread)
+cdef void number_long(void *job, int64_t k, int64_t thread) noexcept nogil:
+    number(<const int64_t *> (<Job *> job).values, <Job *> job, k)
 
 
 def code_run(const Whole[:] column,    # IN
              int64_t first,
              int64_t n_symbols):
     """Number the symbols first, first + 1, ... from 0; None where there is another one."""
-    cdef int64_t n = column.shape[0], n_pieces = (n + PIECE - 1) // PIECE
-    cdef int64_t n_threads = threads_for(n_pieces)
+    cdef int64_t n = column.shape[0]
     cdef Job job
     codes = np.empty(n, dtype=np.int32)
     if n == 0:
@@ -75,7 +67,6 @@ def code_run(const Whole[:] column,    # IN
     job.values, job.stride = <const char *> &column[0], column.strides[0]
     job.first, job.n_symbols, job.n = first, n_symbols, n
     job.codes, job.outside = &out[0], False
-    split(&job.pieces, n_pieces, n_threads)
     with nogil:
-        share(number_short if Whole is int32_t else number_long, &job, n_threads)
+        share(number_short if Whole is int32_t else number_long, &job, (n + PIECE - 1) // PIECE)
     return None if job.outside else codes

@@ -7,6 +7,12 @@ import os
 cdef extern from "threads.h" nogil:
     int MOST_THREADS
     int64_t allowed
+    ctypedef struct Pieces:
+        pass
+    ctypedef void (*Task)(void *work, int64_t thread) noexcept nogil
+
+    void split(Pieces *, int64_t n_pieces, int64_t n_threads)
+    int64_t take_piece(Pieces *, int64_t thread)
     int new_pool()
     void rouse(int64_t)
     void in_threads(Task, void *, int64_t)
@@ -20,9 +26,30 @@ cdef int64_t threads_for(int64_t n_pieces) noexcept nogil:
     return max(min(allowed, n_pieces), 1)
 
 
-cdef void share(Task task, void *work, int64_t n_threads) noexcept nogil:
-    """Call task(work, thread) in this thread, 0, and in up to n_threads - 1 others."""
-    in_threads(task, work, n_threads)
+cdef struct Shared:
+    Piece piece
+    void *work
+    Pieces pieces
+
+
+cdef void take_all(void *shared, int64_t thread) noexcept nogil:
+    cdef Shared *s = <Shared *> shared
+    cdef int64_t number = take_piece(&s.pieces, thread)
+    while number >= 0:
+        s.piece(s.work, number, thread)
+        number = take_piece(&s.pieces, thread)
+
+
+cdef void share(Piece piece, void *work, int64_t n_pieces) noexcept nogil:
+    """Call piece(work, number, thread) for each number below n_pieces.
+
+    In this thread, 0, and in up to threads_for(n_pieces) - 1 others.
+    """
+    cdef Shared shared
+    cdef int64_t n_threads = threads_for(n_pieces)
+    shared.piece, shared.work = piece, work
+    split(&shared.pieces, n_pieces, n_threads)
+    in_threads(take_all, &shared, n_threads)
 
 
 cdef class Allowed:
