@@ -1,8 +1,6 @@
 """Constrained hidden Markov models: exact inference and learning when labels obey rules."""
 
-from .constrained import ConstrainedHMM
 from .constraints.compile import compile, satisfies
-from .continuous import CTConstrainedHMM
 from .controller import Controller
 from .decoders import (
     BeamRejectionDecoder,
@@ -11,16 +9,18 @@ from .decoders import (
     PostHocFilter,
     TopologyMaskedHMM,
 )
+from .estimators.constrained import ConstrainedHMM
+from .estimators.continuous import CTConstrainedHMM
 from .exceptions import (
     ControllerTooLargeError,
     InfeasibleSequenceError,
     InfeasibleSequenceWarning,
     NotEnforcedWarning,
 )
-from .explain import Explanation
-from .mining import ConstraintMiner
+from .inference.explain import Explanation
+from .inference.stream import ConstrainedStream
+from .mining.miner import ConstraintMiner
 from .quantizer import HashingQuantizer
-from .streaming import ConstrainedStream
 
 __all__ = [
     "BeamRejectionDecoder",

@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._documentation import DocumentedMixin
-from .sequences import holds_sequences, read_sequences
+from .sequences.forms import holds_sequences, read_sequences
 
 BASE = 131  # of the polynomial hash
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..controller import Controller
 from ..exceptions import ControllerTooLargeError
-from .labels import as_labels, check_states, listing, plain, unique, unknown_labels
+from ..sequences.labels import as_labels, check_states, listing, plain, unique, unknown_labels
 from .tables import accepts_nothing
 
 registry = {}  # every concrete constraint by the name that `from_spec` knows it by

@@ -1,10 +1,9 @@
 """From constraints to one controller, and from a path to a verdict."""
 
-from .. import _conflicts
-from ..controller import Controller, intersection
+from ..controller import Controller, conflicts, intersection
 from ..exceptions import ControllerTooLargeError
+from ..sequences.labels import as_path, check_states, listing, unique
 from .base import is_constraint, short
-from .labels import as_path, check_states, listing, unique
 from .logic import And, build, labels_of
 from .tables import accepts_nothing, trivial
 
@@ -98,7 +97,7 @@ def smallest_conflict(controllers):
         return not accepts_nothing(product)
 
     n = len(controllers)
-    conflict, _ = _conflicts.smallest_conflict(n, lambda chosen: not chosen or feasible(chosen))
+    conflict, _ = conflicts.smallest_conflict(n, lambda chosen: not chosen or feasible(chosen))
     return conflict
 
 

@@ -11,8 +11,8 @@ Examples
 LTLf('G(order -> F {deliver refund})')
 """
 
+from ..sequences.labels import as_labels
 from .boundary import EndsIn, StartsIn
-from .labels import as_labels
 from .ltlf import WORDS, LTLf
 from .syntax import quote
 from .visitation import Occupancy

@@ -1,8 +1,8 @@
 """And, or, not, of any constraints."""
 
 from ..controller import Controller, intersection, union
+from ..sequences.labels import unique
 from .base import Constraint, is_constraint, short
-from .labels import unique
 
 
 def build(part, states, max_nodes):

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Set
 import numpy as np
 
 from ..controller import Controller
+from ..sequences.labels import as_labels, is_collection, sort_key, unique
 from .base import Constraint, one_or_many
-from .labels import as_labels, is_collection, sort_key, unique
 
 
 class Precedence(Constraint):

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, field
 
-from .labels import unknown_labels
+from ..sequences.labels import unknown_labels
 
 QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 _INTEGER = re.compile(r"-?(0|[1-9]\d*)")

@@ -8,7 +8,7 @@ from sklearn.utils import Bunch, check_random_state
 from ..constraints import ExactVisits, ForbiddenEdges, NoReentry, Precedence, StartsIn
 from ..constraints.compile import compile
 from ..graph import AugmentedGraph
-from ..sampling import draw_constrained_paths
+from ..inference.sampling import draw_constrained_paths
 
 
 def make_chain(

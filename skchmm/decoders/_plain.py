@@ -1,25 +1,22 @@
 """What the decoders share that are hidden Markov models learned without constraints."""
 
-from types import SimpleNamespace
+from collections.abc import Sequence
+from typing import Any, Self
 
-from .._answers import AnswersMixin
-from ..constrained import ConstrainedHMM
-from ..exceptions import InfeasibleSequenceError
-from ._rules import warn_not_enforced, without
+from numpy.typing import ArrayLike
 
-# What does not ask about the constraints.
-KEPT = (
-    "expected_duration", "kbest", "probability", "sample", "sample_posterior", "visit_distribution",
-)  # fmt: skip
+from ..constraints.rules import warn_not_enforced
+from ..estimators.likelihood import LikelihoodModel
+from ..estimators.questions import QuestionsMixin
 
 
-@without(AnswersMixin, keep=KEPT)
-class PlainHMM(ConstrainedHMM):
+class PlainHMM(QuestionsMixin, LikelihoodModel):
     """A hidden Markov model that knows its constraints, but neither learns nor infers with them.
 
     Subclasses say in `_apply_constraints` what they do with them.
     """
 
+    _enforces = False
     algorithm = "viterbi"
     on_infeasible = "raise"
 
@@ -58,49 +55,39 @@ class PlainHMM(ConstrainedHMM):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X, y=None, *, lengths=None, groups=None, **weights):
-        """Learn a hidden Markov model; see :meth:`skchmm.ConstrainedHMM.fit`.
-
-        The constraints have no part in it.
+    @classmethod
+    def from_parameters(
+        cls,
+        startprob: ArrayLike,
+        transmat: ArrayLike,
+        *,
+        states: Sequence | None = None,
+        emission: Any = "precomputed",
+        constraints: Any = None,
+        **params: Any,
+    ) -> Self:
+        """A fitted model from known parameters; see :meth:`skchmm.ConstrainedHMM.from_parameters`.
 
         Parameters
         ----------
-        X : sequences in any of the three forms
-        y : labels in the same form, optional
-            Without them, or where some are missing, EM.
-        lengths : sequence of int, optional
-        groups : sequence, optional
-        sample_weight : sequence of float, optional
+        startprob : array (S,)
+        transmat : array (S, S)
+        states : sequence of labels, default 0, 1, ...
+        emission : "precomputed" or an Emission that has its parameters
+        constraints : as in the constructor
+        **params : other parameters of the constructor
 
         Returns
         -------
-        self
+        estimator of this class
         """
-        super().fit(X, y, lengths=lengths, groups=groups, **weights)
-        return self._conclude()
-
-    def _constrain(self, constraints):
-        return super()._constrain(constraints)._conclude()
+        return cls._from_parameters((startprob, transmat), states, emission, constraints, params)
 
     def _conclude(self):
-        self._last = SimpleNamespace()  # of the last call of predict
         self.not_enforced_ = self._apply_constraints()
         warn_not_enforced(self, self.not_enforced_)
-        return self
+        return super()._conclude()
 
     def _apply_constraints(self):
         """Do with the constraints what the decoder does; return those it does not enforce."""
         return []
-
-    def _chain(self, startprob=None, transmat=None, *, constrained=True):
-        return super()._chain(startprob, transmat, constrained=False)
-
-    def _report_infeasible(self, sequences, bad):
-        raise InfeasibleSequenceError(self._explain_briefly(sequences, bad[0], len(bad)))
-
-    def _explain_briefly(self, sequences, s, n_bad=1):
-        others = f" (and {n_bad - 1} more)" if n_bad > 1 else ""
-        return (
-            f"{sequences.describe(s).capitalize()}{others} has probability zero under the model: "
-            "its observations or transitions are impossible."
-        )

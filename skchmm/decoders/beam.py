@@ -1,16 +1,14 @@
 """BeamRejectionDecoder: beam search that rejects what a step can see."""
 
-import warnings
-
 import numpy as np
 
 from .._kernels.beam import beam_search
-from .._threads import spread
 from ..constraints.compile import compile
-from ..exceptions import InfeasibleSequenceError, InfeasibleSequenceWarning
-from ..inference import labelled
+from ..constraints.rules import split_local_rules
+from ..exceptions import InfeasibleSequenceError, InfeasibleSequenceWarning, warn
+from ..inference.chain import index_of, labelled
+from ..inference.schedule import spread
 from ._plain import PlainHMM
-from ._rules import split_local_rules
 
 
 class BeamRejectionDecoder(PlainHMM):
@@ -148,7 +146,7 @@ random_state, verbose
         rules.check_lengths(offsets)
         path = np.empty(frames.n_steps, dtype=np.int32)
         log_prob = np.empty(len(offsets) - 1)
-        rows = None if frames.index is None else np.ascontiguousarray(frames.index, np.int32)
+        rows = index_of(frames)
         width = np.iinfo(np.int32).max if self.beam_width is None else self.beam_width
         with np.errstate(divide="ignore"):
             log_trans, log_start = np.log(self.transmat_), np.log(self.startprob_)
@@ -170,8 +168,4 @@ random_state, verbose
         )
         if self.on_infeasible != "warn":
             raise InfeasibleSequenceError(message)
-        warnings.warn(
-            message + " The best path without rules is returned.",
-            InfeasibleSequenceWarning,
-            stacklevel=4,
-        )
+        warn(message + " The best path without rules is returned.", InfeasibleSequenceWarning)

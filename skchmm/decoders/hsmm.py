@@ -1,20 +1,19 @@
 """HSMMDecoder: a hidden semi-Markov model, with or without enforced constraints."""
 
-import warnings
+from collections.abc import Sequence
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from .._answers import AnswersMixin
-from .._estimation import normalise
-from ..constrained import ConstrainedHMM
-from ..graph import AugmentedGraph
-from ._durations import FAMILIES, fit_durations, geometric
-from ._rules import warn_not_enforced, without
-from ._semi_markov import Segments, SemiMarkovChain
+from ..constraints.rules import warn_not_enforced
+from ..estimators.likelihood import LikelihoodModel
+from ..estimators.progress import with_callbacks
+from ..inference.durations import FAMILIES
+from ._segments import Segments
 
 
-@without(AnswersMixin)
-class HSMMDecoder(ConstrainedHMM):
+class HSMMDecoder(LikelihoodModel):
     """Hidden semi-Markov model: segments of one state with explicit durations.
 
     A path is a row of segments. Each has a state, different from that of the segment before, and
@@ -85,9 +84,8 @@ class HSMMDecoder(ConstrainedHMM):
     [array(['a', 'a', 'a', 'a', 'a', 'b', 'b', 'b', 'b', 'b'], dtype='<U1')]
     """
 
-    startprob_fixed = transmat_fixed = None
-
-    _in_parts = False
+    _dynamics_of = Segments
+    _parameter_names = Segments.names
 
     def __init__(
         self,
@@ -145,32 +143,12 @@ class HSMMDecoder(ConstrainedHMM):
                 f"duration_smoothing must not be negative, got {self.duration_smoothing!r}."
             )
 
-    # ------------------------------------------------------------- the chain
-    def _chain(self, startprob=None, segments=None, *, constrained=True):
-        """The semi-Markov chain for these parameters; graphs are kept while the support stays."""
-        constrained = constrained and self.enforce
-        startprob = self.startprob_ if startprob is None else startprob
-        if segments is None:
-            segments = Segments(self.transmat_, self.durations_)
-        chain = self._chains.get(constrained)
-        if chain is None or not chain.has(startprob, segments):
-            graph = self._graph(startprob, segments.transmat, constrained)
-            chain = self._chains[constrained] = SemiMarkovChain(graph, startprob, segments)
-        return chain
-
-    def _graph(self, startprob, transmat, constrained):
-        start_support, support = startprob > 0, (transmat > 0) | np.eye(len(startprob), dtype=bool)
-        chain = self._chains.get(constrained)
-        if chain is not None and chain.graph.matches(start_support, support):
-            return chain.graph
-        if constrained:
-            return AugmentedGraph(
-                self.controller_, start_support, support, max_nodes=self.max_nodes
-            )
-        return AugmentedGraph.unconstrained(self.controller_.states, start_support, support)
+    @property
+    def _enforces(self):
+        return self.enforce
 
     def _explain_briefly(self, sequences, s, n_bad=1):
-        if self.enforce and self.constraints_:
+        if self._has_rules:
             brief = super()._explain_briefly(sequences, s, n_bad)
             return f"{brief} No segment is longer than max_duration={self.max_duration}."
         others = f" (and {n_bad - 1} more)" if n_bad > 1 else ""
@@ -181,7 +159,16 @@ class HSMMDecoder(ConstrainedHMM):
         )
 
     # -------------------------------------------------------------- learning
-    def fit(self, X, y=None, *, lengths=None, groups=None, **weights):
+    @with_callbacks
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        lengths: Sequence[int] | None = None,
+        groups: Any = None,
+        **weights: Any,
+    ) -> Self:
         """Learn from labelled, unlabelled or partly labelled sequences.
 
         Parameters
@@ -200,85 +187,26 @@ class HSMMDecoder(ConstrainedHMM):
         -------
         self
         """
-        super().fit(X, y, lengths=lengths, groups=groups, **weights)
-        return self._conclude()
+        return self._fit(X, y, lengths, groups, weights)
 
     def _conclude(self):
         self.not_enforced_ = [] if self.enforce else list(self.constraints_)
         warn_not_enforced(self, self.not_enforced_, "enforce=True makes it")
-        return self
-
-    def _fit_labelled(self, emission, data):
-        S, D = len(self.classes_), self.max_duration
-        states, lengths, is_last, first = label_runs(data.codes, data.offsets)
-        if (lengths > D).any():
-            warnings.warn(
-                f"{(lengths > D).sum()} segments of the labels are longer than max_duration={D} "
-                f"(up to {lengths.max()} steps); such segments can never be decoded.",
-                UserWarning,
-                stacklevel=4,
-            )
-        weights = data.step_weights[first]
-        starts = np.zeros(S)
-        begins = np.append(True, is_last[:-1])
-        np.add.at(starts, states[begins], weights[begins])
-        transitions = np.zeros((S, S))
-        follows = np.flatnonzero(~is_last)
-        np.add.at(transitions, (states[follows], states[follows + 1]), weights[follows + 1])
-        counts = np.zeros((2, S, D))
-        np.add.at(counts, (is_last.astype(int), states, np.minimum(lengths, D) - 1), weights)
-        self.startprob_ = normalise(starts + self.smoothing)
-        self.transmat_ = off_diagonal(transitions + self.smoothing)
-        self.durations_ = fit_durations(self.duration, *counts, smoothing=self.duration_smoothing)
-        emission.fit_supervised(
-            data.encoded, data.codes, S, data.step_weights, offsets=data.offsets,
-            smoothing=self.smoothing, random_state=self.random_state,
-        )  # fmt: skip
-        self.emission_ = emission
-        self.history_, self.n_iter_, self.converged_ = [], 0, True
-
-    # EM has three parts in its parameters: starts, segments and emission.
-    def _fit_em(self, emission, data, context):
-        super()._fit_em(emission, data, context)
-        self.transmat_, self.durations_ = self.transmat_
-
-    def _start_em(self, emission, data, random_state):
-        startprob, transmat, emission = super()._start_em(emission, data, random_state)
-        if self.init == "fitted":
-            return startprob, Segments(transmat, self.durations_.copy()), emission
-        # Several segments a sequence, and every duration possible.
-        S, D = transmat.shape[0], self.max_duration
-        means = np.full(S, min(np.diff(data.offsets).mean() / (2 * S), D / 2))
-        if self.init == "random" or self.n_init > 1:
-            means = means * random_state.uniform(0.5, 2.0, size=S)
-        durations = np.stack([geometric(1.0 + mean, D) for mean in means])
-        return startprob, Segments(off_diagonal(transmat), durations), emission
-
-    def _m_step(self, parameters, expected, data):
-        startprob, segments, emission = parameters
-        startprob, _, emission = super()._m_step(
-            (startprob, segments.transmat, emission), expected, data
-        )
-        smoothed = expected.smoothed
-        transmat = off_diagonal(smoothed.transitions, segments.transmat)
-        durations = fit_durations(
-            self.duration, smoothed.complete, smoothed.cut, old=segments.durations
-        )
-        return startprob, Segments(transmat, durations), emission
+        return super()._conclude()
 
     # ------------------------------------------------------ other ways to get one
     @classmethod
     def from_parameters(
         cls,
-        startprob,
-        transmat,
-        durations,
+        startprob: ArrayLike,
+        transmat: ArrayLike,
+        durations: ArrayLike,
         *,
-        states=None,
-        emission="precomputed",
-        constraints=None,
-        **params,
-    ):
+        states: Sequence | None = None,
+        emission: Any = "precomputed",
+        constraints: Any = None,
+        **params: Any,
+    ) -> Self:
         """A fitted model from known parameters; no data needed.
 
         Parameters
@@ -297,44 +225,7 @@ class HSMMDecoder(ConstrainedHMM):
         -------
         HSMMDecoder
         """
-        durations = np.array(durations, dtype=np.float64)
-        S = len(startprob)
-        if durations.ndim != 2 or len(durations) != S or durations.shape[1] == 0:
-            raise ValueError(f"durations must have one row for each of the {S} states.")
-        if not (durations >= 0).all() or (np.abs(durations.sum(axis=1) - 1) > 1e-6).any():
-            raise ValueError("The rows of durations must be probabilities that sum to 1.")
-        if np.diagonal(transmat).any():
-            raise ValueError(
-                "transmat must be zero on the diagonal: a segment ends where the state changes."
-            )
-        return super().from_parameters(
-            startprob, transmat, states=states, emission=emission, constraints=constraints,
-            max_duration=durations.shape[1], **params,
-        )._with_durations(durations)  # fmt: skip
-
-    def _with_durations(self, durations):
-        self.durations_ = durations
-        return self
-
-    def _constrain(self, constraints):
-        if not hasattr(self, "durations_"):  # they follow when all else has been checked
-            self.durations_ = np.full((len(self.classes_), self.max_duration), np.nan)
-        return super()._constrain(constraints)._conclude()
-
-
-def label_runs(codes, offsets):
-    """Maximal runs of one label: (label, length, whether last of its sequence, first step)."""
-    new = np.ones(len(codes), dtype=bool)
-    new[1:] = codes[1:] != codes[:-1]
-    new[offsets[:-1]] = True
-    first = np.flatnonzero(new)
-    stop = np.append(first[1:], len(codes))
-    return codes[first], stop - first, np.isin(stop, offsets[1:]), first
-
-
-def off_diagonal(counts, old=None):
-    """Rows of counts as probabilities of other states; a single state has none."""
-    S = len(counts)
-    fixed = np.full((S, S), np.nan)
-    np.fill_diagonal(fixed, 0.0)
-    return np.zeros((1, 1)) if S == 1 else normalise(counts, fixed, old)
+        params = {"max_duration": np.shape(np.atleast_1d(durations))[-1], **params}
+        return cls._from_parameters(
+            (startprob, transmat, durations), states, emission, constraints, params
+        )

@@ -1,25 +1,27 @@
 """PerceptronCRF: a linear-chain model trained by the averaged perceptron."""
 
+from collections.abc import Sequence
+from typing import Any, Self
+
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._answers import AnswersMixin
 from .._kernels.perceptron import train_pass
-from .._learning import ALGORITHMS
-from .._progress import Progress, with_callbacks
-from ..constrained import ConstrainedHMM
-from ..constraints.compile import compile
+from ..constraints.rules import warn_not_enforced
 from ..emissions import Frames
-from ..graph import AugmentedGraph
-from ..sequences import read_labels, read_sequences, read_weights
+from ..estimators.base import SequenceEstimator
+from ..estimators.fitting import mine_constraints, pop_sample_weight
+from ..estimators.progress import CallbackSupportMixin, Progress, with_callbacks
+from ..estimators.questions import KBestMixin
+from ..inference.chain import ScoredChain
+from ..sequences.aligned import read_labels, read_weights
+from ..sequences.encoding import choose_states, encode_labels
+from ..sequences.forms import Sequences, read_sequences
 from ._features import KINDS, ColumnFeatures, DictFeatures, as_rows, holds_dicts
-from ._rules import Hidden, warn_not_enforced, without
-from ._scored_chain import ScoredChain
 
 
-@without(AnswersMixin, keep=("kbest",))
-class PerceptronCRF(ConstrainedHMM):
+class PerceptronCRF(KBestMixin, CallbackSupportMixin, SequenceEstimator):
     """Linear-chain conditional random field trained by the averaged perceptron.
 
     A path scores the sum of the weights of its features: for each step the features observed there,
@@ -90,11 +92,14 @@ class PerceptronCRF(ConstrainedHMM):
     [array(['DET', 'NOUN'], dtype='<U4')]
     """
 
-    from_parameters = Hidden()
-    log_likelihood = Hidden()
-    n_states = None
+    # A weight of a sequence, not of a row: declared for routing only, as in likelihood models.
+    __metadata_request__fit = {"sample_weight": None}
 
-    _in_parts = False
+    _parameter_names = ("start_weights_", "transition_weights_")
+
+    @property
+    def _enforces(self):
+        return self.enforce
 
     def __init__(
         self,
@@ -126,13 +131,9 @@ class PerceptronCRF(ConstrainedHMM):
         self.verbose = verbose
 
     def _check_parameters(self):
-        for name, allowed in (
-            ("algorithm", ALGORITHMS),
-            ("on_infeasible", ("raise", "warn")),
-            ("features", KINDS),
-        ):
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"{name} must be one of {allowed}, got {getattr(self, name)!r}.")
+        self._check_choices()
+        if self.features not in KINDS:
+            raise ValueError(f"features must be one of {KINDS}, got {self.features!r}.")
         if not (isinstance(self.n_epochs, (int, np.integer)) and self.n_epochs >= 1):
             raise ValueError(f"n_epochs must be an integer >= 1, got {self.n_epochs!r}.")
 
@@ -141,17 +142,14 @@ class PerceptronCRF(ConstrainedHMM):
         tags.target_tags.required = True
         return tags
 
-    def __sklearn_is_fitted__(self):
-        return hasattr(self, "transition_weights_")
-
     # --------------------------------------------------------------- reading
     def _read(self, X, lengths, groups, *, reset=False):
         if not holds_dicts(X):
             return super()._read(X, lengths, groups, reset=reset)
         if not reset:
             check_is_fitted(self)
-        sequences = read_sequences(np.arange(len(X)), lengths=lengths, groups=groups)
-        sequences.X = as_rows(X)
+        found = read_sequences(np.arange(len(X)), lengths=lengths, groups=groups)
+        sequences = Sequences(as_rows(X), found.offsets, found.form, found.ids)
         self._check_features(sequences.X, reset)
         return sequences
 
@@ -165,12 +163,23 @@ class PerceptronCRF(ConstrainedHMM):
             )
         return ColumnFeatures(self.features).fit(X)
 
+    def _pending(self, sequences):
+        return self._frames(sequences)
+
     def _frames(self, sequences):
         return Frames(self._features.transform(sequences.X) @ self.feature_weights_)
 
     # -------------------------------------------------------------- learning
     @with_callbacks
-    def fit(self, X, y, *, lengths=None, groups=None, **weights):
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        lengths: Sequence[int] | None = None,
+        groups: Any = None,
+        **weights: Any,
+    ) -> Self:
         """Learn from labelled sequences.
 
         Parameters
@@ -187,30 +196,24 @@ class PerceptronCRF(ConstrainedHMM):
         -------
         self
         """
-        sample_weight = weights.pop("sample_weight", None)
-        if weights:
-            raise TypeError(f"fit() got an unexpected keyword argument {next(iter(weights))!r}")
+        sample_weight = pop_sample_weight(weights)
         self._check_parameters()
         if y is None:
             raise ValueError("PerceptronCRF requires y to be passed, but the target y is None.")
         sequences = self._read(X, lengths, groups, reset=True)
         seq_weights = read_weights(sample_weight, sequences)
-        self.classes_ = self._choose_classes(read_labels(y, sequences))
-        codes = self._encode_labels(y, sequences).astype(np.int32)
+        labels = read_labels(y, sequences)
+        self.classes_ = choose_states(self.states, None, labels)
+        codes = encode_labels(labels, self.classes_).astype(np.int32)
         if (codes < 0).any():
             row = int(np.argmax(codes < 0))
             raise ValueError(f"y has no label in row {row}; PerceptronCRF needs all of them.")
-        self.constraints_ = self._resolve_constraints(y, lengths, groups)
-        self.controller_ = compile(
-            self.constraints_, self.classes_.tolist(), max_nodes=self.max_nodes
-        )
-        self._chains = {}
+        self._compile(mine_constraints(self.constraints, y, lengths, groups))
         self._features = self._learn_features(sequences.X)
         self.feature_names_ = self._features.names
         context = self._init_callback_context(max_subtasks=self.n_epochs)
         self._train(self._features.transform(sequences.X), sequences.offsets, codes, seq_weights,
                     Progress(self, context, self.verbose, what="epoch"))  # fmt: skip
-        self.graph_ = self._chain().graph
         return self._conclude()
 
     def _train(self, found, offsets, codes, seq_weights, progress):
@@ -239,54 +242,16 @@ class PerceptronCRF(ConstrainedHMM):
     def _conclude(self):
         self.not_enforced_ = [] if self.enforce else list(self.constraints_)
         warn_not_enforced(self, self.not_enforced_, "enforce=True makes it")
-        return self
+        return super()._conclude()
 
-    def _constrain(self, constraints):
-        return super()._constrain(constraints)._conclude()
+    def _supports(self, *weights):
+        S = len(self.classes_)
+        return np.ones(S, dtype=bool), np.ones((S, S), dtype=bool)
 
-    # ------------------------------------------------------------- the chain
-    def _chain(self, startprob=None, transmat=None, *, constrained=True):
-        constrained = constrained and self.enforce
-        if constrained not in self._chains:
-            S = len(self.classes_)
-            everywhere = np.ones(S, dtype=bool), np.ones((S, S), dtype=bool)
-            if constrained:
-                graph = AugmentedGraph(self.controller_, *everywhere, max_nodes=self.max_nodes)
-            else:
-                graph = AugmentedGraph.unconstrained(self.controller_.states, *everywhere)
-            self._chains[constrained] = ScoredChain(
-                graph, self.start_weights_, self.transition_weights_
-            )
-        return self._chains[constrained]
+    def _new_chain(self, graph, *weights):
+        return ScoredChain(graph, *weights)
 
-    def score(self, X, y, *, lengths=None, groups=None, sample_weight=None):
-        """Accuracy of `predict` on labelled steps.
-
-        Parameters
-        ----------
-        X, lengths, groups : the sequences
-        y : labels
-            Steps whose label is missing do not count.
-        sample_weight : sequence of float, optional
-            One a sequence for a list, else one a row.
-
-        Returns
-        -------
-        float
-        """
+    def _accuracy(self, sequences, y, sample_weight):
         if y is None:
             raise ValueError("PerceptronCRF models labels given X, not X: score needs y.")
-        return super().score(X, y, lengths=lengths, groups=groups, sample_weight=sample_weight)
-
-    def log_feasibility(self, X, *, lengths=None, groups=None):
-        """log P(Acc | X) of each sequence under the conditional random field.
-
-        Returns
-        -------
-        ndarray (n_sequences,), -inf where there is no feasible path
-        """
-        sequences = self._read(X, lengths, groups)
-        frames, offsets = self._frames(sequences), sequences.offsets
-        with_rules = self._chain().log_likelihood(frames, offsets, n_jobs=self.n_jobs)
-        free = self._chain(constrained=False).log_likelihood(frames, offsets, n_jobs=self.n_jobs)
-        return with_rules - free
+        return super()._accuracy(sequences, y, sample_weight)

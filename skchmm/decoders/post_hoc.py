@@ -4,8 +4,8 @@ from itertools import islice
 
 import numpy as np
 
-from ..inference import labelled
-from ..kbest import iterate_paths
+from ..inference.chain import labelled
+from ..inference.kbest import iterate_paths
 from ._plain import PlainHMM
 
 
@@ -112,17 +112,22 @@ random_state, verbose
 
     @property
     def n_examined_(self):
-        return self._of_last("n_examined")
+        """How many paths the last call of `predict` or `decode` looked at in each sequence."""
+        return self._of_last("n_examined_")
 
     @property
     def n_feasible_(self):
-        return self._of_last("n_feasible")
+        """For how many of these sequences it found a feasible path."""
+        return self._of_last("n_feasible_")
 
     def _of_last(self, name):
-        last = self.__dict__.get("_last")
-        if not hasattr(last, name):
-            raise AttributeError(f"{name}_ is known after a call of predict or decode.")
-        return getattr(last, name)
+        if name not in getattr(self, "_last", ()):
+            raise AttributeError(f"{name} is known after a call of predict or decode.")
+        return self._last[name]
+
+    def _conclude(self):
+        self._last = {}  # predict may not set attributes of a fitted estimator, so it fills this
+        return super()._conclude()
 
     def _decode(self, sequences, frames, labels=None):
         frames = frames.whole()
@@ -138,5 +143,5 @@ random_state, verbose
                 if self.controller_.accepts_encoded(candidate, alone)[0]:
                     path[begin:end], log_prob[s], feasible[s] = candidate, score, True
                     break
-        self._last.n_examined, self._last.n_feasible = n_examined, int(feasible.sum())
+        self._last |= {"n_examined_": n_examined, "n_feasible_": int(feasible.sum())}
         return labelled(path, labels), log_prob

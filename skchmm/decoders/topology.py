@@ -1,12 +1,9 @@
 """TopologyMaskedHMM: forbidden edges as zeros of the transition matrix."""
 
-from copy import copy
-
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
+from ..constraints.rules import split_edge_rules
 from ._plain import PlainHMM
-from ._rules import split_edge_rules
 
 
 class TopologyMaskedHMM(PlainHMM):
@@ -113,18 +110,7 @@ random_state, verbose
         allowed = np.where(forbidden, 0.0, self.transmat_)
         total = allowed.sum(axis=1, keepdims=True)
         self.transmat_ = np.divide(allowed, total, out=np.zeros_like(allowed), where=total > 0)
-        self.graph_ = self._chain().graph
         return others
 
-    def with_constraints(self, constraints):
-        """The same fitted model under other constraints.
-
-        Returns
-        -------
-        TopologyMaskedHMM
-        """
-        check_is_fitted(self)
-        model = copy(self)
-        model.transmat_ = self._unmasked
-        model.constraints = constraints
-        return model._constrain(constraints)
+    def _release(self):
+        self.transmat_ = self._unmasked

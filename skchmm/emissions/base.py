@@ -23,14 +23,17 @@ class Frames:
         Row of ``table`` of each step; ``None`` means that row t is step t.
     bounded : bool
         Whether it is known that nothing in ``table`` is NaN or +inf.
+    gaps : ndarray of shape (n_steps,) or None
+        The time since the step before, in continuous time.
     """
 
-    __slots__ = ("bounded", "index", "table")
+    __slots__ = ("bounded", "gaps", "index", "table")
 
-    def __init__(self, table, index=None, *, bounded=False):
+    def __init__(self, table, index=None, *, bounded=False, gaps=None):
         self.table = np.ascontiguousarray(table, dtype=np.float64)
         self.index = index
         self.bounded = bounded
+        self.gaps = gaps
 
     @property
     def n_steps(self):
@@ -40,14 +43,22 @@ class Frames:
     def n_states(self):
         return self.table.shape[1]
 
+    def with_gaps(self, gaps):
+        """These frames with the times since the steps before."""
+        return Frames(self.table, self.index, bounded=self.bounded, gaps=gaps)
+
+    def part(self, begin, end):
+        """The frames of steps begin..end-1."""
+        if end - begin == self.n_steps:
+            return self
+        gaps = None if self.gaps is None else self.gaps[begin:end]
+        if self.index is None:
+            return Frames(self.table[begin:end], bounded=self.bounded, gaps=gaps)
+        return Frames(self.table, self.index[begin:end], bounded=self.bounded, gaps=gaps)
+
     def of_sequences(self, offsets, begin, end):
         """The frames of sequences begin..end-1."""
-        first, last = offsets[begin], offsets[end]
-        if last - first == self.n_steps:
-            return self
-        if self.index is None:
-            return Frames(self.table[first:last], bounded=self.bounded)
-        return Frames(self.table, self.index[first:last], bounded=self.bounded)
+        return self.part(offsets[begin], offsets[end])
 
     def whole(self):
         """These frames; of `PendingFrames`, those of all sequences."""
@@ -67,7 +78,7 @@ class Frames:
         kept = dense[known, labels[known]]
         dense[known] = -np.inf
         dense[known, labels[known]] = kept
-        return Frames(dense)
+        return Frames(dense, gaps=self.gaps)
 
 
 class PendingFrames:

@@ -1,22 +1,20 @@
 """What a model with hmmlearn's interface answers."""
 
-from copy import copy
-
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._learning import ALGORITHMS
-from ..exceptions import InfeasibleSequenceError
-from ..sampling import draw_constrained_paths
-from ..sequences import holds_sequences
+from ..estimators.base import ALGORITHMS
+from ..estimators.questions import QuestionsMixin
+from ..inference.sampling import draw_constrained_paths
+from ..sequences.forms import holds_sequences
 
 # hmmlearn's scaled recursions give up where a step's likelihood is below 1e-300.
 _LOG_UNDERFLOW = np.log(1e-300)
 
 
-class AnswersMixin:
-    """hmmlearn's methods in terms of those of ConstrainedHMM."""
+class AnswersMixin(QuestionsMixin):
+    """hmmlearn's methods in terms of those of other estimators."""
 
     def predict(self, X, lengths=None, *, groups=None):
         """The decoded path of each sequence.
@@ -60,9 +58,7 @@ class AnswersMixin:
             posteriors = self._posteriors(sequences, frames)
             path, values = posteriors.argmax(axis=1), posteriors.max(axis=1)
             if algorithm == "posterior":
-                model = copy(self)
-                model.algorithm = algorithm
-                path = model._predict_index(sequences)
+                path = self._feasible_path(sequences, posteriors)
                 values = np.log(posteriors[np.arange(len(path)), path])
             path = self.classes_.take(path)
         return float(np.sum(values)), sequences.restore(path)
@@ -78,7 +74,7 @@ class AnswersMixin:
         sequences = self._read(X, lengths, groups)
         frames = self._pending(sequences)
         posteriors = self._posteriors(sequences, frames)
-        log_prob = self._log_likelihoods(sequences, frames).sum()
+        log_prob = self._log_likelihood(sequences, frames).sum()
         return float(log_prob), sequences.restore(posteriors)
 
     def score(self, X, y=None, lengths=None, *, groups=None):
@@ -100,8 +96,7 @@ class AnswersMixin:
 
     def log_likelihood(self, X, lengths=None, *, groups=None):
         """log P(X) of each sequence; with constraints, log P(X, feasible)."""
-        sequences = self._read(X, lengths, groups)
-        return self._log_likelihoods(sequences, self._pending(sequences))
+        return self._log_likelihood(self._read(X, lengths, groups))
 
     def predict_proba(self, X, lengths=None, *, groups=None):
         """The posteriors of the states, (n_samples, n_components), or a list of them."""
@@ -120,7 +115,8 @@ class AnswersMixin:
         self._check_underflow(frames)
         return super()._posteriors(sequences, frames)
 
-    def _log_likelihoods(self, sequences, frames):
+    def _log_likelihood(self, sequences, frames=None):
+        frames = self._pending(sequences) if frames is None else frames
         self._check_underflow(frames)
         values = self._chain().log_likelihood(frames, sequences.offsets, n_jobs=self.n_jobs)
         if self.implementation == "scaling" and not self.constraints_ and np.isneginf(values).any():
@@ -155,7 +151,7 @@ class AnswersMixin:
                 raise ValueError(f"currstate={currstate!r} is not a state of the model.")
         if self.constraints_:
             path = draw_constrained_paths(
-                self._chain(start).graph, start, self.transmat_, n_samples, 1, rng
+                self._chain((start, self.transmat_)).graph, start, self.transmat_, n_samples, 1, rng
             )[0]
             rows = [self._generate_sample_from_state(state, rng) for state in path]
         else:
@@ -201,19 +197,6 @@ class AnswersMixin:
         log_prob = self.score(X, lengths=lengths, groups=groups)
         n_steps = self._read(X, lengths, groups).n_steps
         return -2 * log_prob + sum(self._get_n_fit_scalars_per_param().values()) * np.log(n_steps)
-
-    def _report_infeasible(self, sequences, bad):
-        if not self.constraints_:
-            raise InfeasibleSequenceError(self._explain_briefly(sequences, bad[0]))
-        super()._report_infeasible(sequences, bad)
-
-    def _explain_briefly(self, sequences, s, n_bad=1):
-        if self.constraints_:
-            return super()._explain_briefly(sequences, s, n_bad)
-        return (
-            f"{sequences.describe(s).capitalize()} has probability zero under the model: its "
-            "observations or transitions are impossible."
-        )
 
     def _check_underflow(self, frames):
         if self.implementation != "scaling":

@@ -1,21 +1,26 @@
-"""The interface of hmmlearn's models over ConstrainedHMM."""
+"""The one adapter of hmmlearn's interface: parameters, what is derived from them, checks.
+
+`fit` is in learning.py, its steps under hmmlearn's names in steps.py, and what a model answers in
+answers.py; a subclass only says which emission it has.
+"""
 
 import string
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._base import _as_labels
-from .._learning import ALGORITHMS
-from ..constrained import ConstrainedHMM
 from ..constraints.compile import compile, flatten
+from ..estimators.base import ALGORITHMS
+from ..estimators.likelihood import LikelihoodModel
+from ..estimators.reasons import ReasonsMixin
+from ..sequences.encoding import label_array
 from .answers import AnswersMixin
 from .hooks import HookedEmission, Learned, learn, overridden
 from .learning import LearningMixin
 from .monitor import ConvergenceMonitor
 
 
-class BaseHMM(LearningMixin, AnswersMixin, ConstrainedHMM):
+class BaseHMM(LearningMixin, AnswersMixin, ReasonsMixin, LikelihoodModel):
     """A hidden Markov model with hmmlearn's interface and no emission of its own.
 
     Derive from it and define ``_compute_log_likelihood(X)``; to learn an emission as well, also
@@ -191,7 +196,7 @@ class BaseHMM(LearningMixin, AnswersMixin, ConstrainedHMM):
     def classes_(self):
         """The state labels."""
         if self.states is not None:
-            return _as_labels(self.states)
+            return label_array(self.states)
         labels = vars(self).get("_labels")
         return np.arange(self.n_components) if labels is None else labels
 
@@ -206,7 +211,12 @@ class BaseHMM(LearningMixin, AnswersMixin, ConstrainedHMM):
     @property
     def controller_(self):
         """What the constraints compile to."""
-        return self._constrain(self.constraints_)._compiled[1]
+        constraints, states = self.constraints_, self.classes_.tolist()
+        key = (constraints, states, self.max_nodes)
+        if vars(self).get("_controller_of", (None,))[0] != key:
+            controller = compile(constraints, states, max_nodes=self.max_nodes)
+            self._controller_of, self._chains = (key, controller), {}
+        return self._controller_of[1]
 
     @property
     def graph_(self):
@@ -221,17 +231,16 @@ class BaseHMM(LearningMixin, AnswersMixin, ConstrainedHMM):
         emission = self._emission()
         return HookedEmission(self) if emission is None else emission
 
-    def _constrain(self, constraints):
-        constraints = flatten(constraints)
-        key = (constraints, self.classes_.tolist(), self.max_nodes)
-        if vars(self).get("_compiled", (None,))[0] != key:
-            self._compiled = (key, compile(constraints, key[1], max_nodes=self.max_nodes))
-            self._chains = {}
+    def _compile(self, constraints):
+        self._mined = (self.constraints, flatten(constraints))
+
+    def _conclude(self):
+        self._chain()
         return self
 
-    def _chain(self, startprob=None, transmat=None, *, constrained=True):
-        self._constrain(self.constraints_)
-        return super()._chain(startprob, transmat, constrained=constrained)
+    def _chain(self, parameters=None, *, constrained=True):
+        self.controller_  # noqa: B018, what was compiled for other constraints is forgotten
+        return super()._chain(parameters, constrained=constrained)
 
     # ------------------------------------------------------------- emissions
     def _new_emission(self):
@@ -313,7 +322,7 @@ class BaseHMM(LearningMixin, AnswersMixin, ConstrainedHMM):
         """As many states as labels, where the user has named them."""
         if self.states is None:
             return
-        states, given = _as_labels(self.states), vars(self)["n_components"]
+        states, given = label_array(self.states), vars(self)["n_components"]
         if len(set(states.tolist())) != len(states) or len(states) == 0:
             raise ValueError(f"states must be distinct labels, got {self.states!r}.")
         if given not in (1, len(states)):

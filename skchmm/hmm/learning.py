@@ -1,31 +1,18 @@
 """Fitting: from labels, or by EM in hmmlearn's order of update, report and stop."""
 
+from dataclasses import replace
+
 import numpy as np
 from sklearn.utils import check_random_state
 
-from .._base import encode_labels, known_labels
-from .._estimation import count_labels, normalise
-from .._expectation import accumulation, expect, parts_of
-from .._progress import Progress, with_callbacks
 from ..emissions.base import steps_in_part
-from ..sequences import read_labels, read_step_weights, read_weights
+from ..estimators.estimation import count_labels, normalise
+from ..estimators.expectation import accumulation, expect, parts_of
+from ..estimators.progress import Progress, with_callbacks
+from ..sequences.encoding import known_labels
 from .answers import labels_or_lengths
 from .hooks import as_rows, forget, learn, overridden
 from .steps import LEARNING_HOOKS, StepsMixin
-
-
-class _Data:
-    """What a fit looks at, read once."""
-
-    def __init__(self, sequences, sample_weight, codes):
-        self.sequences = sequences
-        self.offsets = sequences.offsets
-        self.rows = as_rows(sequences.X)
-        self.codes = codes
-        self.labelled = codes is not None and bool((codes >= 0).all())
-        self.step_weights = read_step_weights(sample_weight, sequences)
-        self.weights = None if self.labelled else read_weights(sample_weight, sequences)
-        self.encoded = self.parts = None
 
 
 class LearningMixin(StepsMixin):
@@ -53,30 +40,22 @@ class LearningMixin(StepsMixin):
         -------
         self
         """
-        sample_weight = weights.pop("sample_weight", None)
-        if weights:
-            raise TypeError(f"fit() got an unexpected keyword argument {next(iter(weights))!r}")
         y, lengths = labels_or_lengths(X, y, lengths)
-        self._check_parameters()
-        sequences = self._read(X, lengths, groups, reset=True)
-        labels = None if y is None else read_labels(y, sequences)
+        return self._fit(X, y, lengths, groups, weights)
+
+    def _begin(self, sequences, labels):
         self._name_states(labels)
-        codes = None if y is None else encode_labels(labels, self.classes_)
-        data = _Data(sequences, sample_weight, codes)
-        self._mined = (self.constraints, self._resolve_constraints(y, lengths, groups))
         if all(letter in self.init_params for letter in self._emission_parameters):
             forget(self, "n_features")
             forget(self, "n_trials")
         self._settle_monitor()
-        context = self._init_callback_context(max_subtasks=None)
-        if data.labelled and not (self._emission_is_custom() or overridden(self, *LEARNING_HOOKS)):
-            self._fit_labelled(data)
-        else:
-            if data.weights is None:
-                data.weights = read_weights(sample_weight, sequences)
-            self._fit_em(data, Progress(self, context, 0))
-        self._chain()
-        return self
+
+    def _encode(self, emission, sequences):
+        """Nothing yet: what the emission looks like follows from the start values."""
+
+    @property
+    def _counts_labels(self):
+        return not (self._emission_is_custom() or overridden(self, *LEARNING_HOOKS))
 
     def _emission_is_custom(self):
         return not self._emission_parameters or overridden(
@@ -113,8 +92,8 @@ class LearningMixin(StepsMixin):
         monitor._reset()
 
     # -------------------------------------------------------------- labelled
-    def _fit_labelled(self, data):
-        self._check_and_set_n_features(data.rows)
+    def _fit_labelled(self, emission, data):
+        self._check_and_set_n_features(as_rows(data.sequences.X))
         emission, S = self._emission(without=self.params), self.n_components
         encoded = emission.encode(data.sequences.X, data.offsets, reset=True)
         emission.fit_supervised(
@@ -140,7 +119,8 @@ class LearningMixin(StepsMixin):
                 setattr(self, name, normalise(total, fixed))
 
     # -------------------------------------------------------------------- EM
-    def _fit_em(self, data, progress):
+    def _fit_em(self, emission, data, context):
+        progress = Progress(self, context, 0)
         names = ["startprob_", "transmat_", *(n for n, _ in self._emission_parameters.values())]
         before = {name: vars(self)[name] for name in names if name in vars(self)}
         given, best = self.random_state, None
@@ -150,11 +130,11 @@ class LearningMixin(StepsMixin):
                     vars(self).pop(name, None)
                 vars(self).update(before)
                 self.random_state = seed
-                self._start(data)
-                self._iterate(data, progress)
+                parts = self._start(data)
+                self._iterate(data, parts, progress)
                 if self.n_init == 1:
                     return
-                value, _ = self._expect(self.emission_, data, None)
+                value, _ = self._expect(self.emission_, data, parts, None)
                 if best is None or value > best[0]:
                     best = value, {name: vars(self)[name] for name in names}, self.monitor_.history
                     self.monitor_.history = type(self.monitor_.history)()
@@ -169,17 +149,19 @@ class LearningMixin(StepsMixin):
         return [self.random_state, *(rng.randint(2**31 - 1) for _ in range(self.n_init - 1))]
 
     def _start(self, data):
-        self._init(data.rows, data.sequences.lengths)
-        if data.codes is not None and (data.codes >= 0).any():
+        """Set start values; the parts in which the data are gone through."""
+        self._init(as_rows(data.sequences.X), data.sequences.lengths)
+        if data.has_labels:
             self._start_from_labels(data)
         for name, fixed in zip(("startprob_", "transmat_"), self._fixed()):
             if fixed is not None:
                 setattr(self, name, normalise(getattr(self, name), fixed))
         self._check()
         emission = self.emission_
-        data.encoded = emission.encode(data.sequences.X, data.offsets, reset=False)
+        encoded = emission.encode(data.sequences.X, data.offsets, reset=False)
         least = None if self._accumulates_itself() else steps_in_part(emission)
-        data.parts = parts_of(emission, data, self.n_components, self.n_jobs, least=least)
+        data = replace(data, encoded=encoded)
+        return parts_of(emission, data, self.n_components, self.n_jobs, least=least)
 
     def _accumulates_itself(self):
         return overridden(self, "_accumulate_sufficient_statistics")
@@ -196,19 +178,19 @@ class LearningMixin(StepsMixin):
             )  # fmt: skip
             self._take(emission, self.init_params)
 
-    def _iterate(self, data, progress):
+    def _iterate(self, data, parts, progress):
         monitor = self.monitor_
         monitor._reset()
         for iteration in range(self.n_iter):
             progress.begin()
-            log_prob, statistics = self._do_estep(data)
+            log_prob, statistics = self._do_estep(data, parts)
             self._do_mstep(statistics)
             monitor.report(log_prob)
             stop = progress.end(iteration, log_prob, None)
             if monitor.converged or stop:
                 break
 
-    def _do_estep(self, data):
+    def _do_estep(self, data, parts):
         seen = []
 
         def look(part, frames, posteriors):
@@ -217,22 +199,22 @@ class LearningMixin(StepsMixin):
 
         emission, itself = self.emission_, self._accumulates_itself()
         accumulate = look if itself else accumulation(emission)
-        log_prob, expected = self._expect(emission, data, accumulate)
+        log_prob, expected = self._expect(emission, data, parts, accumulate)
         statistics = self._initialize_sufficient_statistics()
         statistics["nobs"] += data.sequences.n_sequences
         if "s" in self.params:
             statistics["start"] += expected.starts
         if "t" in self.params:
-            statistics["trans"] += expected.smoothed.transitions
+            statistics["trans"] += expected.smoothed.counts.transitions
         if itself:
             self._accumulate_by_sequence(statistics, *seen[0], data)
         else:
             self._add(statistics, expected.statistics)
         return log_prob, statistics
 
-    def _expect(self, emission, data, accumulate):
+    def _expect(self, emission, data, parts, accumulate):
         expected = expect(
-            self._chain(), emission, data.parts, self.n_jobs, accumulate=accumulate,
+            self._chain(), emission, parts, self.n_jobs, accumulate=accumulate,
             check=self._check_underflow,
         )  # fmt: skip
         return self._objective(expected.smoothed.log_z, data), expected
@@ -241,6 +223,6 @@ class LearningMixin(StepsMixin):
         lattice = frames.dense()
         if self.implementation == "scaling":
             lattice = np.exp(lattice)
-        cuts = data.offsets[1:-1]
-        for pieces in zip(*(np.split(part, cuts) for part in (data.rows, lattice, posteriors))):
+        rows, cuts = as_rows(data.sequences.X), data.offsets[1:-1]
+        for pieces in zip(*(np.split(part, cuts) for part in (rows, lattice, posteriors))):
             self._accumulate_sufficient_statistics(statistics, *pieces, None, None)

@@ -5,7 +5,7 @@ import logging
 import numpy as np
 from sklearn.utils import check_random_state
 
-from .._estimation import normalise, read_fixed
+from ..estimators.estimation import normalise, read_fixed
 from .hooks import learn, overridden
 
 _log = logging.getLogger("skchmm.hmm")

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..constraints.compile import compile
 from ..exceptions import InfeasibleSequenceError
-from ..sequences import read_sequences
+from ..sequences.forms import read_sequences
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import inspect
 
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from ..sequences import holds_sequences
+from ..sequences.forms import holds_sequences
 from .scores import (
     segment_f1_score,
     sequence_accuracy_score,

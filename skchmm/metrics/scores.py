@@ -11,7 +11,7 @@ import numpy as np
 from .._kernels import segments
 from ..constraints.compile import flatten
 from ..constraints.logic import build, labels_of
-from ..sequences import read_label_pair, read_label_sequences
+from ..sequences.aligned import read_label_pair, read_label_sequences
 
 # Integer labels that span no more than this are numbered by a lookup table.
 _MAX_SPAN = 1 << 20

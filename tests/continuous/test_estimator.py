@@ -11,10 +11,9 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skchmm import CTConstrainedHMM
-from skchmm._times import timed
 from skchmm.constraints import ForbiddenEdges, NoReentry
 from skchmm.emissions import Categorical
-from tests.test_estimator_checks import EXPECTED_FAILURES
+from tests.estimators.test_estimator_checks import EXPECTED_FAILURES
 
 
 @parametrize_with_checks(
@@ -169,5 +168,5 @@ def test_times_are_routed(data):
 
 def test_regular_times_are_seen_to_be_regular(data):
     X, _, _ = data
-    sequences = fitted(data)._read(timed(X[0], np.arange(len(X[0])) * 0.1), None, None)
-    assert len(np.unique(sequences.gaps[1:])) == 1
+    sequences = fitted(data)._read(X[0], None, None, times=np.arange(len(X[0])) * 0.1)
+    assert len(np.unique(sequences.times.gaps[1:])) == 1

@@ -13,12 +13,8 @@ from skchmm import (
     ConstrainedHMM,
     CTConstrainedHMM,
     InfeasibleSequenceError,
-    _gapped,
-    _gaps,
     compile,
 )
-from skchmm._gaps import Gaps
-from skchmm._times import TimedFrames
 from skchmm.constraints import (
     AtLeastVisits,
     AtMostVisits,
@@ -35,6 +31,9 @@ from skchmm.constraints import (
     Transitions,
     Window,
 )
+from skchmm.continuous.gaps import Gaps
+from skchmm.emissions import Frames
+from skchmm.inference.settings import settings as sizes
 from tests.continuous.oracle import KilledChain, ObservedPaths, random_generator
 
 STATES = ["a", "b", "c"]
@@ -51,7 +50,7 @@ JUMP_RULES = [
 ]
 STEP_RULES = [[CoolDown("a", 1)], [Occupancy("b", at_least=1, at_most=2)], [Window("c", 1, 3)]]
 # The ways of computing: as it comes, with the deepest sums, and in log space.
-LEVELS = [_gapped.LEVELS, _gapped.LEVELS[-1:], ()]
+LEVELS = [sizes.negligible, sizes.negligible[-1:], ()]
 
 
 @st.composite
@@ -85,8 +84,8 @@ def test_path_equals_the_killed_generator(problem, levels):
     model = model_of(startprob, generator, rules)
     times = np.cumsum(gaps)
     z = truth.passes(gaps, log_b)[2]
-    old = _gapped.LEVELS
-    _gapped.LEVELS = levels
+    old = sizes.negligible
+    sizes.negligible = levels
     try:
         log_z = model.log_likelihood(log_b, times)[0]
         if z < 1e-250:
@@ -94,7 +93,7 @@ def test_path_equals_the_killed_generator(problem, levels):
         close(log_z, np.log(z), 1e-8, 1e-8)
         close(model.predict_proba(log_b, times), truth.marginals(gaps, log_b), 1e-6, 1e-8)
     finally:
-        _gapped.LEVELS = old
+        sizes.negligible = old
     best = max(log_p for log_p, _ in truth.all_paths(gaps, log_b))
     log_prob, path = model.decode(log_b, times)
     close(log_prob, best, 1e-8, 1e-8)
@@ -113,13 +112,13 @@ def test_observed_equals_enumeration(problem, levels):
     if truth.weights.sum() < 1e-250:  # beyond the truth's precision
         assert model.log_likelihood(log_b, times)[0] < -500
         return
-    old = _gapped.LEVELS
-    _gapped.LEVELS = levels
+    old = sizes.negligible
+    sizes.negligible = levels
     try:
         close(model.log_likelihood(log_b, times)[0], np.log(truth.weights.sum()), 1e-8, 1e-8)
         close(model.predict_proba(log_b, times), truth.marginals(3), 1e-6, 1e-8)
     finally:
-        _gapped.LEVELS = old
+        sizes.negligible = old
     log_prob, path = model.decode(log_b, times)
     close(log_prob, np.log(truth.weights.max()), 1e-8, 1e-8)
     index = truth.paths.index(tuple(STATES.index(x) for x in path))
@@ -133,7 +132,7 @@ def test_observed_equals_enumeration(problem, levels):
 )
 def test_expected_jumps_and_times_equal_integrals(rules, semantics, levels, monkeypatch):
     """E[jumps i -> j] and E[time in i], by quadrature of the definition."""
-    monkeypatch.setattr(_gapped, "LEVELS", levels)
+    monkeypatch.setattr(sizes, "negligible", levels)
     rng = np.random.default_rng(3)
     generator, startprob = random_generator(rng, 3), rng.dirichlet(np.ones(3))
     gaps = np.array([0.0, 0.7, 2.5, 0.0, 0.7, 25.0])
@@ -169,11 +168,11 @@ def test_expected_jumps_and_times_equal_integrals(rules, semantics, levels, monk
             if a != b:
                 jumps[i, j] += total[a, b] * Q[a, b]
     smoothed = model._chain().smooth(
-        TimedFrames(log_b, None, gaps), np.array([0, 6]), counts=True, seq_weights=np.array([2.0])
+        Frames(log_b, gaps=gaps), np.array([0, 6]), counts=True, seq_weights=np.array([2.0])
     )
-    close(smoothed.jumps, 2 * jumps, 1e-5, 1e-6)
-    close(smoothed.stays, 2 * stays, 1e-5, 1e-6)
-    close(smoothed.stays.sum(), 2 * gaps.sum(), 1e-9)
+    close(smoothed.counts.jumps, 2 * jumps, 1e-5, 1e-6)
+    close(smoothed.counts.stays, 2 * stays, 1e-5, 1e-6)
+    close(smoothed.counts.stays.sum(), 2 * gaps.sum(), 1e-9)
 
 
 def test_many_equal_gaps_take_the_short_way(monkeypatch):
@@ -182,15 +181,15 @@ def test_many_equal_gaps_take_the_short_way(monkeypatch):
     generator = random_generator(rng, 3)
     model = model_of(np.ones(3) / 3, generator, [AtMostVisits("b", 4)])
     gaps = rng.choice([0.5, 2.0, 37.0], size=300)
-    frames = TimedFrames(np.log(rng.random((300, 3))), None, gaps)
+    frames = Frames(np.log(rng.random((300, 3))), gaps=gaps)
     offsets = np.array([0, 100, 180, 300])
     plan = model._chain().plan(Gaps(gaps, offsets), 1e-30, True)
     assert plan.n_factors > 2
     fast = model._chain().smooth(frames, offsets, counts=True)
-    monkeypatch.setattr(_gaps, "MATRIX_BYTES", 0)
+    monkeypatch.setattr(sizes, "matrix_bytes", 0)
     slow = model._chain().smooth(frames, offsets, counts=True, n_jobs=2)
-    for name in fast._fields:
-        close(getattr(fast, name), getattr(slow, name), 1e-9, 1e-12)
+    for one, other in zip([*fast[:2], *fast.counts], [*slow[:2], *slow.counts]):
+        close(one, other, 1e-9, 1e-12)
 
 
 @pytest.mark.parametrize("algorithm", ["viterbi", "posterior", "map"])
@@ -253,13 +252,15 @@ def test_short_and_long_gaps(gap):
     leave = a / (a + b) * -np.expm1(-(a + b) * gap)
     close(model.log_likelihood(X, [0.0, gap])[0], np.log(leave), 1e-12, 1e-13)
     smoothed = model._chain().smooth(
-        TimedFrames(X, None, np.array([0.0, gap])), np.array([0, 2]), counts=True
+        Frames(X, gaps=np.array([0.0, gap])), np.array([0, 2]), counts=True
     )
-    close(smoothed.stays.sum(), gap, 1e-9, 0)
+    close(smoothed.counts.stays.sum(), gap, 1e-9, 0)
     # jumps there minus jumps back is 1, whatever happened
-    close(smoothed.jumps[0, 1] - smoothed.jumps[1, 0], 1.0, max(1e-9, gap * 1e-13), 1e-9)
+    close(
+        smoothed.counts.jumps[0, 1] - smoothed.counts.jumps[1, 0], 1.0, max(1e-9, gap * 1e-13), 1e-9
+    )
     if gap >= 1e6:
-        close(smoothed.jumps[0, 1], gap * a * b / (a + b), 1e-5)
+        close(smoothed.counts.jumps[0, 1], gap * a * b / (a + b), 1e-5)
 
 
 @pytest.mark.parametrize("gap", 10.0 ** np.arange(-9, 10, 3))
@@ -288,10 +289,10 @@ def test_everything_must_happen_at_once():
     expected = 25 * np.log(2 * t) - np.log(np.arange(1.0, 26)).sum()
     close(model.log_likelihood(X, [0.0, t, 2 * t])[0], expected, 1e-6, 0)
     smoothed = model._chain().smooth(
-        TimedFrames(X, None, np.array([0.0, t, t])), np.array([0, 3]), counts=True
+        Frames(X, gaps=np.array([0.0, t, t])), np.array([0, 3]), counts=True
     )
-    close(smoothed.jumps[np.arange(25), np.arange(1, 26)], np.ones(25), 1e-8)
-    close(smoothed.stays.sum(), 2 * t, 1e-8, 0)
+    close(smoothed.counts.jumps[np.arange(25), np.arange(1, 26)], np.ones(25), 1e-8)
+    close(smoothed.counts.stays.sum(), 2 * t, 1e-8, 0)
     assert model.decode_path(X, [0.0, t, 2 * t]).states.tolist() == list(range(S))
 
 
@@ -319,9 +320,9 @@ def test_mass_that_all_but_vanishes():
     times = np.arange(T) * 0.2
     values = []
     for levels in LEVELS:
-        old, _gapped.LEVELS = _gapped.LEVELS, levels
+        old, sizes.negligible = sizes.negligible, levels
         values.append((model.log_likelihood(X, times)[0], model.predict_proba(X, times)))
-        _gapped.LEVELS = old
+        sizes.negligible = old
     for value, marginals in values[:-1]:
         close(value, values[-1][0], 1e-10)
         close(marginals, values[-1][1], 1e-7, 1e-9)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from skchmm import CTConstrainedHMM, InfeasibleSequenceError, NotEnforcedWarning
-from skchmm._times import timed
 from skchmm.constraints import (
     AtMostVisits,
     CoolDown,
@@ -97,10 +96,10 @@ def test_em_is_a_fixed_point_of_its_own_statistics():
     model = CTConstrainedHMM(
         states=STATES, n_iter=3000, tol=1e-13, random_state=0, init="random"
     ).fit(X, times=times)
-    sequences = model._read(timed(X, times), None, None)
+    sequences = model._read(X, None, None, times=times)
     smoothed = model._chain().smooth(model._frames(sequences), sequences.offsets, counts=True)
     off = ~np.eye(3, dtype=bool)
-    found = (smoothed.jumps / smoothed.stays[:, None])[off]
+    found = (smoothed.counts.jumps / smoothed.counts.stays[:, None])[off]
     np.testing.assert_allclose(found, model.generator_[off], rtol=1e-2, atol=1e-3)
 
 

@@ -7,8 +7,6 @@ import pytest
 from scipy.linalg import expm
 
 from skchmm import CTConstrainedHMM, InfeasibleSequenceError, compile, satisfies
-from skchmm._generator import Generator
-from skchmm._jumps import most_likely_jumps, order_probability
 from skchmm.constraints import (
     AtMostVisits,
     CoolDown,
@@ -19,6 +17,8 @@ from skchmm.constraints import (
     Segments,
     Transitions,
 )
+from skchmm.continuous.generator import Generator
+from skchmm.continuous.jumps import most_likely_jumps, order_probability
 from skchmm.emissions import Categorical
 from tests.continuous.oracle import KilledChain, ObservedPaths, random_generator
 

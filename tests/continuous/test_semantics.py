@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from skchmm import CTConstrainedHMM, compile
-from skchmm._semantics import counts_jumps
 from skchmm.constraints import (
     AllDifferent,
     AtLeastVisits,
@@ -30,6 +29,7 @@ from skchmm.constraints import (
     VisitBy,
     Window,
 )
+from skchmm.continuous.semantics import counts_jumps
 
 STATES = ["a", "b", "c"]
 JUMP_RULES = [

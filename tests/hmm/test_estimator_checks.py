@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skchmm import hmm
 
-from ..test_estimator_checks import EXPECTED_FAILURES
+from tests.estimators.test_estimator_checks import EXPECTED_FAILURES
 
 
 class PoissonHMM(hmm.PoissonHMM):

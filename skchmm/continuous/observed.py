@@ -1,0 +1,156 @@
+"""Constraints on the states at the observations: the chain is free between them."""
+
+import numpy as np
+from scipy.special import logsumexp
+
+from .._kernels.gapped import Steps
+from .chain import ContinuousChain
+from .generator import Generator
+from .log_space import LogExponential, smooth_log, sum_rows
+
+
+class ObservedChain(ContinuousChain):
+    """The constraint binds the states at the observations; between them the chain is free."""
+
+    def __init__(self, graph, startprob, generator):
+        super().__init__(graph, startprob, generator)
+        self.rates = Generator.of_states(self.generator)
+        self.base_edges = graph.base_edges
+
+    def plan(self, numbered, floor, counts):
+        return _ObservedPlan(self.graph, self.rates, numbered)
+
+    def _edges(self, t):
+        """Edges into step t: sources, targets and base edges."""
+        graph = self.graph
+        e = int(np.searchsorted(graph.epochs, t, side="right")) - 1
+        part = slice(graph.indptr[e, 0], graph.indptr[e, -1])
+        targets = np.repeat(np.arange(graph.n_nodes), np.diff(graph.indptr[e]))
+        return graph.sources[part], targets, graph.base_edges[part]
+
+    def marginals_at(self, frames, times, grid):
+        """P(state at the times of a grid | Y, Acc), (n, S); the times are those of the steps.
+
+        Given the states at both ends of a gap the chain is free within it.
+        """
+        steps, pairs = self.in_logs(frames.gaps), {}
+
+        def between(t, left, right, log_mass):
+            pairs[t] = self.log_pairs(left, right, t) - log_mass
+
+        _, gamma = smooth_log(
+            self.log_first(), steps.ahead, steps.back, self.log_frames(frames), self.graph.accept,
+            between,
+        )  # fmt: skip
+        before = np.searchsorted(times, grid, side="right") - 1
+        inside = (times[before] < grid) & (before < len(times) - 1)
+        out = np.zeros((len(grid), self.graph.n_states))
+        for row in np.flatnonzero(~inside):
+            np.add.at(out[row], self.graph.node_states, np.exp(gamma[before[row]]))
+        left = self._logs(grid[inside] - times[before[inside]])
+        right = self._logs(times[before[inside] + 1] - grid[inside])
+        for k, row in enumerate(np.flatnonzero(inside)):
+            t = before[row] + 1
+            terms = pairs[t][:, None, :] + left[k][:, :, None] + right[k]
+            out[row] = np.exp(logsumexp(terms, axis=(0, 2)))
+            out[row] /= out[row].sum()
+        return out
+
+    def _logs(self, lengths):
+        matrices, log_scales = self.rates.matrices(lengths)
+        with np.errstate(divide="ignore"):
+            return np.log(matrices) + log_scales[:, None, None]
+
+    def columns(self, matrix, t, nodes):
+        sources, targets, base = self._edges(t)
+        out = np.zeros((len(nodes), self.graph.n_nodes))
+        for row, node in enumerate(nodes):
+            into = targets == node
+            out[row, sources[into]] = matrix.ravel()[base[into]]
+        return out
+
+    def edges(self, log_matrix, t):
+        sources, targets, base = self._edges(t)
+        weights = log_matrix.ravel()[base]
+        possible = weights > -np.inf
+        return sources[possible], targets[possible], weights[possible]
+
+    def log_nodes(self, matrix, t):
+        sources, targets, base = self._edges(t)
+        out = np.full((self.graph.n_nodes,) * 2, -np.inf)
+        out[sources, targets] = matrix.ravel()[base]
+        return out
+
+    def in_logs(self, gaps):
+        return _LogSteps(self, gaps)
+
+    def log_pairs(self, left, right, t):
+        """log of what comes before a gap times what comes after it, by their states (S, S)."""
+        sources, targets, base = self._edges(t)
+        S = self.graph.n_states
+        terms, out = left[sources] + right[targets], np.full(S * S, -np.inf)
+        for edge in np.unique(base):
+            out[edge] = logsumexp(terms[base == edge])
+        return out.reshape(S, S)
+
+    def _possible(self, positive):
+        S = self.graph.n_states
+        return np.zeros((S, S)) if positive else np.where(np.eye(S, dtype=bool), 0.0, -np.inf)
+
+
+class _LogSteps:
+    """What happens between the observations of a sequence, in log space."""
+
+    def __init__(self, chain, gaps):
+        self.chain, self.gaps, self.pairs = chain, gaps, {}
+        self.exponentials = {gap: LogExponential(chain.rates, gap) for gap in np.unique(gaps[1:])}
+
+    def ahead(self, t, v):
+        matrix = self.exponentials[self.gaps[t]].matrix
+        return sum_rows(v[:, None] + self.chain.log_nodes(matrix, t))
+
+    def back(self, t, v):
+        matrix = self.exponentials[self.gaps[t]].matrix
+        return sum_rows((self.chain.log_nodes(matrix, t) + v).T)
+
+    def between(self, t, left, right, log_mass, weight):
+        new = self.chain.log_pairs(left, right, t) - log_mass + np.log(weight)
+        old = self.pairs.get(self.gaps[t])
+        self.pairs[self.gaps[t]] = new if old is None else np.logaddexp(old, new)
+
+    def finish(self, totals):
+        for gap, log_outer in self.pairs.items():
+            if gap > 0:
+                integral = np.exp(self.exponentials[gap].integral(log_outer))
+                _add_integral(self.chain.rates, integral, totals)
+
+
+class _ObservedPlan:
+    """One matrix between states for each distinct gap."""
+
+    def __init__(self, graph, rates, numbered):
+        self.rates, self.gaps = rates, numbered.lengths
+        self.matrices, log_scales = rates.matrices(numbered.lengths)
+        self.scales = np.exp(log_scales)[:, None, None]
+        self.matrices *= self.scales
+        reach = graph.support | np.eye(graph.n_states, dtype=bool)
+        small = ((self.matrices < 1e-270) & reach).any(axis=(1, 2)) & (self.gaps > 0)
+        self.steps = Steps(
+            graph.layout, base_edges=graph.base_edges, matrices=self.matrices, rest=small
+        )
+
+    def room(self):
+        return None, None, np.zeros_like(self.matrices)
+
+    def collect(self, parts, totals):
+        pairs = parts[2]
+        used = (pairs > 0).any(axis=(1, 2)) & (self.gaps > 0)
+        matrices = self.matrices[used]
+        outer = np.divide(pairs[used], matrices, out=np.zeros_like(matrices), where=matrices > 0)
+        integral = self.rates.integrals(self.gaps[used], outer * self.scales[used])
+        _add_integral(self.rates, integral, totals)
+
+
+def _add_integral(rates, integral, totals):
+    totals[1][:] += np.diag(integral)
+    totals[0][rates.sources, rates.targets] += integral[rates.sources, rates.targets] * rates.rates

@@ -1,0 +1,10 @@
+"""Finite automata over state labels: what constraints compile to.
+
+Public: `Controller`. The other modules are how it is built, compared, counted and drawn.
+"""
+
+from .controller import Controller
+from .minimise import coarsest_partition
+from .products import intersection, union
+
+__all__ = ["Controller", "coarsest_partition", "intersection", "union"]

@@ -1,0 +1,367 @@
+"""Controllers: finite automata that read a path of state labels.
+
+A controller reads x_0, x_1, ... one label a step, is dead or in one of finitely
+many automaton states after each, and accepts the path if it may end there. Rules
+that depend on time are piecewise constant in it: one table for each *epoch*.
+"""
+
+import numbers
+
+import numpy as np
+
+from .._kernels import automata
+from ..exceptions import ControllerTooLargeError
+from . import drawing, language
+from .functions import tabulate
+from .minimise import coarsest_partition, minimal_tables
+from .products import intersection, superfluous, union
+
+__all__ = ["Controller", "coarsest_partition", "intersection", "union"]
+
+# How large a product may get when redundant constraints are looked for.
+_TRIAL_LIMIT = 100_000
+
+
+class Controller:
+    """A deterministic finite automaton over state labels.
+
+    Controllers are values: all methods return new ones. Constraints build them
+    (``skchmm.compile``), and so do :meth:`explore` and :meth:`from_functions`.
+
+    Parameters
+    ----------
+    states : sequence of labels
+        The alphabet, S labels.
+    tables : int array (n, S) or (n_epochs, n, S)
+        ``tables[e, q, a]`` follows automaton state ``q`` when the label ``states[a]`` is
+        read at a step of epoch ``e``; -1 where the path dies. Automaton state 0 is
+        the one before anything was read.
+    accept : bool array (n,)
+        Whether a path may end in an automaton state.
+    epochs : sequence of int, default=(0,)
+        The first step of each epoch.
+    horizon : int, optional
+        The longest path about which the tables say anything.
+
+    Attributes
+    ----------
+    n_states : int
+        Controller states in the sense of the tuple (C, c0, tau, F, F_T), where the update
+        sees both the old and the new label: the fewest that tell apart,
+        for every label, what may still follow it. A memoryless rule needs one.
+    constraints_ : list
+        What :func:`skchmm.compile` made it from; empty for other controllers.
+    redundant_ : list
+        Those of them that the others imply.
+    language_size : int or float
+        The number of accepted paths, ``math.inf`` if there is no end of them.
+
+    Examples
+    --------
+    >>> from skchmm import Controller
+    >>> even = Controller(["a", "b"], [[1, 0], [0, 1]], [True, False])  # an even number of a
+    >>> even.accepts(["a", "b", "a"])
+    True
+    >>> (~even).accepts(["a", "b", "a"])
+    False
+    """
+
+    def __init__(self, states, tables, accept, *, epochs=(0,), horizon=None):
+        self.states = tuple(states)
+        tables = np.ascontiguousarray(tables, dtype=np.int32)
+        self.tables = tables[None] if tables.ndim == 2 else tables
+        self.accept = np.ascontiguousarray(accept, dtype=bool)
+        self.epochs = np.array(epochs, dtype=np.int64)
+        self.horizon = horizon
+        self._check()
+        self._number = {label: a for a, label in enumerate(self.states)}
+        self.constraints_ = []
+        self._redundant = []
+
+    def _check(self):
+        n, S = len(self.accept), len(self.states)
+        if len(set(self.states)) != S:
+            raise ValueError(f"The labels of a controller must differ; got {list(self.states)}.")
+        if S == 0 or n == 0:
+            raise ValueError("A controller needs at least one label and one automaton state.")
+        if self.tables.shape != (len(self.epochs), n, S):
+            raise ValueError(
+                f"tables has shape {self.tables.shape}; {len(self.epochs)} epochs, {n} automaton "
+                f"states and {S} labels need {(len(self.epochs), n, S)}."
+            )
+        if self.tables.min() < -1 or self.tables.max() >= n:
+            raise ValueError(f"Entries of tables must lie between -1 (dead) and {n - 1}.")
+        if self.epochs[0] != 0 or (np.diff(self.epochs) <= 0).any():
+            raise ValueError(f"epochs must start at 0 and increase; got {self.epochs.tolist()}.")
+
+    # ------------------------------------------------------------- building
+    @classmethod
+    def explore(cls, states, initial, follow, accept, *, max_nodes=1_000_000):
+        """All that is reachable from ``initial`` under ``follow(q, label)`` (None: dead).
+
+        Automaton states may be any hashable objects. Costs one call of ``follow`` for
+        each reachable one and label.
+        """
+        states = tuple(states)
+        number, found, rows = {initial: 0}, [initial], []
+        for q in found:
+            row = []
+            for label in states:
+                there = follow(q, label)
+                if there is None:
+                    row.append(-1)
+                    continue
+                if there not in number:
+                    if len(found) >= max_nodes:
+                        raise ControllerTooLargeError(
+                            f"A controller outgrew max_nodes={max_nodes} automaton states."
+                        )
+                    number[there] = len(found)
+                    found.append(there)
+                row.append(number[there])
+            rows.append(row)
+        return cls(states, rows, [bool(accept(q)) for q in found])
+
+    @classmethod
+    def from_functions(
+        cls, states, controller_states, initial, update, gate, accept, *, horizon=1000
+    ):
+        """A controller from the tuple (C, c0, tau, F, F_T) of the paper.
+
+        Parameters
+        ----------
+        states : sequence of labels
+        controller_states : sequence of hashables
+            C.
+        initial : callable
+            ``initial(i)``: the controller state after x_0 = i, None if no path may start in i.
+        update : callable
+            ``update(c, i, j)`` or ``update(c, i, j, t)``: the controller state after the step
+            from x_t = i to x_{t+1} = j.
+        gate : callable or None
+            ``gate(c, i, j)`` or ``gate(c, i, j, t)``: whether that step is allowed. None: always.
+        accept : collection or callable
+            F_T, the controller states in which a path may end.
+        horizon : int, default=1000
+            Where update or gate take t, they are tabulated for paths of up to this many steps;
+            a longer path is then an error.
+
+        Examples
+        --------
+        >>> from skchmm import Controller
+        >>> once = Controller.from_functions(      # b only after a
+        ...     ["a", "b"], [0, 1], lambda i: {"a": 1}.get(i),
+        ...     lambda c, i, j: 1 if j == "a" else c, lambda c, i, j: j != "b" or c == 1, [0, 1])
+        >>> once.accepts(["a", "b", "b"]), once.accepts(["b", "a"])
+        (True, False)
+        """
+        tables, accepting, epochs, bound = tabulate(
+            tuple(states), list(controller_states), initial, update, gate, accept, horizon
+        )
+        return cls(states, tables, accepting, epochs=epochs, horizon=bound).minimal()
+
+    # -------------------------------------------------------------- reading
+    def encode(self, path):
+        """Label indices of a path, int32."""
+        try:
+            return np.fromiter((self._number[x] for x in path), dtype=np.int32)
+        except (KeyError, TypeError):
+            unknown = [x for x in path if not _is_key(x, self._number)]
+            raise ValueError(
+                f"The path has labels that the controller does not know: {unknown[:5]}. "
+                f"It knows {list(self.states)}."
+            ) from None
+
+    def accepts(self, path):
+        """Whether the controller accepts a path of labels."""
+        labels = self.encode(path)
+        return bool(self.accepts_encoded(labels, np.array([0, len(labels)]))[0])
+
+    def accepts_encoded(self, labels, offsets):
+        """Whether it accepts each of many paths, given as label indices and offsets."""
+        offsets = np.asarray(offsets, dtype=np.int64)
+        self.check_lengths(offsets)
+        labels = np.asarray(labels, dtype=np.int32)
+        last = automata.read_paths(self.tables, self.epochs, labels, offsets)
+        return (last >= 0) & self.accept[last]
+
+    def check_length(self, n_steps):
+        """Raise if the tables do not reach as far as ``n_steps``."""
+        if self.horizon is not None and n_steps > self.horizon:
+            raise ValueError(
+                f"A path of {n_steps} steps is longer than the horizon of {self.horizon} up to "
+                f"which a time-dependent controller was tabulated; give "
+                f"from_functions(..., horizon={n_steps}) or more."
+            )
+
+    def check_lengths(self, offsets):
+        """The same for sequences, given by their offsets."""
+        if self.horizon is not None:
+            self.check_length(int(np.diff(offsets).max(initial=0)))
+
+    @property
+    def n_states(self):
+        after = [np.unique(self.tables[:, :, a]) for a in range(len(self.states))]
+        after = [q[q >= 0] for q in after]
+        accepting = max(int(self.accept[q].sum()) for q in after)
+        rejecting = max(int((~self.accept[q]).sum()) for q in after)
+        return max(accepting + rejecting, 1)
+
+    # ------------------------------------------------------------- language
+    def is_empty(self):
+        """Whether no path of any length (of at least one step) is accepted."""
+        return language.shortest_length(self) is None
+
+    def shortest_path(self):
+        """A shortest path that is accepted, None if there is none.
+
+        Returns
+        -------
+        list of labels or None
+            Of several, the first in the order of the states.
+
+        Examples
+        --------
+        >>> from skchmm import Controller
+        >>> even = Controller(["a", "b"], [[1, 0], [0, 1]], [True, False])
+        >>> even.shortest_path()
+        ['b']
+        """
+        path = language.shortest_path(self)
+        return None if path is None else [self.states[a] for a in path]
+
+    def count_paths(self, n_steps):
+        """How many paths of ``n_steps`` labels are accepted.
+
+        Returns
+        -------
+        int
+            Exact, however large.
+
+        Examples
+        --------
+        >>> from skchmm import Controller
+        >>> even = Controller(["a", "b"], [[1, 0], [0, 1]], [True, False])
+        >>> even.count_paths(65)
+        18446744073709551616
+        """
+        if not isinstance(n_steps, numbers.Integral) or n_steps < 0:
+            raise ValueError(f"n_steps must be a number of labels, got {n_steps!r}.")
+        self.check_length(n_steps)
+        return language.count_paths(self, n_steps)
+
+    @property
+    def language_size(self):
+        """How many paths are accepted, of any length: an integer, or ``math.inf``.
+
+        Where a time-dependent controller was tabulated up to a horizon, paths up to it count.
+        """
+        return language.language_size(self.minimal())
+
+    # -------------------------------------------------------------- algebra
+    def minimal(self):
+        """The trimmed, minimal controller of the same paths, canonically numbered."""
+        tables, accept = minimal_tables(self.tables, self.accept)
+        keep = np.ones(len(tables), dtype=bool)
+        keep[1:] = (tables[1:] != tables[:-1]).any(axis=(1, 2))
+        return Controller(
+            self.states, tables[keep], accept, epochs=self.epochs[keep], horizon=self.horizon
+        )
+
+    def _complement(self):
+        E, n, S = self.tables.shape
+        tables = np.full((E, n + 1, S), n, dtype=np.int32)  # state n: the path died
+        tables[:, :n] = np.where(self.tables >= 0, self.tables, n)
+        accept = np.append(~self.accept, True)
+        return Controller(self.states, tables, accept, epochs=self.epochs, horizon=self.horizon)
+
+    def __invert__(self):
+        return self._complement().minimal()
+
+    def __and__(self, other):
+        return intersection([self, other]) if isinstance(other, Controller) else NotImplemented
+
+    def __or__(self, other):
+        return union([self, other]) if isinstance(other, Controller) else NotImplemented
+
+    def equivalent(self, other):
+        """Whether two controllers accept the same paths (of at least one step)."""
+        other = other.over(self.states)
+        return (
+            intersection([self, other._complement()]).is_empty()
+            and intersection([self._complement(), other]).is_empty()
+        )
+
+    def over(self, states):
+        """The same controller with its labels in another order."""
+        if tuple(states) == self.states:
+            return self
+        if len(states) != len(self.states) or set(states) != set(self.states):
+            raise ValueError(
+                f"The controllers speak of different states, {list(self.states)} and "
+                f"{list(states)}."
+            )
+        columns = [self._number[label] for label in states]
+        return Controller(
+            states,
+            self.tables[:, :, columns],
+            self.accept,
+            epochs=self.epochs,
+            horizon=self.horizon,
+        )
+
+    # ---------------------------------------------------------- consistency
+    @property
+    def redundant_(self):
+        """The constraints, of those it was compiled from, that the others imply.
+
+        From the last to the first, a constraint is listed if the others, without those listed
+        already, allow the same paths: of two that say the same, only the later one is. Found
+        when first asked for, at the cost of a product for each constraint; one without which
+        the product gets too large is taken to be needed.
+        """
+        if self._redundant is None:
+            parts = superfluous(self._factors, self, max(_TRIAL_LIMIT, 2 * len(self.accept)))
+            self._redundant = [self.constraints_[k] for k in parts]
+        return list(self._redundant)
+
+    def _compiled_from(self, constraints, controllers):
+        """A copy that knows the constraints it was compiled from, and their controllers."""
+        copy = Controller(
+            self.states, self.tables, self.accept, epochs=self.epochs, horizon=self.horizon
+        )
+        copy.constraints_, copy._factors = list(constraints), list(controllers)
+        copy._redundant = None
+        return copy
+
+    # -------------------------------------------------------------- showing
+    def to_dot(self):
+        """The automaton as a Graphviz digraph, one edge for all labels that lead alike."""
+        return drawing.to_dot(self)
+
+    def plot(self, ax=None):
+        """Draw the automaton: states in the order in which they can be reached, left to right.
+
+        A double circle is a state in which a path may end. Needs matplotlib, not Graphviz.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default in a new figure.
+
+        Returns
+        -------
+        ax : matplotlib Axes
+        """
+        return drawing.plot(self, ax)
+
+    def __repr__(self):
+        epochs = f", {len(self.epochs)} epochs" if len(self.epochs) > 1 else ""
+        return f"<Controller: {self.n_states} states over {len(self.states)} labels{epochs}>"
+
+
+def _is_key(x, table):
+    try:
+        return x in table
+    except TypeError:
+        return False

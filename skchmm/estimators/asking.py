@@ -1,0 +1,169 @@
+"""How a fitted model asks its chain about each sequence, in discrete and in continuous time.
+
+The public questions are in questions.py, reasons.py and continuous_questions.py. They read the
+sequences and hand them to the methods here.
+"""
+
+import numbers
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from ..constraints.compile import flatten
+from ..constraints.logic import build
+from ..constraints.visitation import ExactVisits
+from ..controller import intersection
+from ..graph import AugmentedGraph
+from ..inference.chain import Durations
+from ..inference.explain import Explainer, Explanation
+from ..sequences.labels import check_states
+
+# The distribution of the number of visits ends where less than this is left of it.
+NEGLIGIBLE = 1e-10
+
+
+class AskingMixin:
+    """Questions about sequences that were read, for a `SequenceEstimator`."""
+
+    def _answer_each(self, sequences, ask):
+        """``ask(chain, frames)`` for each sequence; empty where that chain has no feasible path."""
+        frames, ranges = self._frames(sequences), sequences.ranges
+        answers = [ask(self._chain(), frames.part(*steps)) for steps in ranges]
+        bad = [s for s, found in enumerate(answers) if len(found) == 0]
+        if bad:
+            self._report_infeasible(sequences, bad)
+            free = self._chain(constrained=False)
+            for s in bad:
+                answers[s] = ask(free, frames.part(*ranges[s]))
+            self._check_possible(sequences, [0.0 if len(a) else -np.inf for a in answers])
+        return answers
+
+    # ------------------------------------------------------------ other paths
+    def _kbest(self, sequences, k):
+        found = self._answer_each(sequences, lambda chain, frames: chain.best_paths(frames, k))
+        found = [[(log_prob, self.classes_[path]) for log_prob, path in paths] for paths in found]
+        return sequences.alone(found)
+
+    def _random(self, random_state):
+        return check_random_state(self.random_state if random_state is None else random_state)
+
+    # ---------------------------------------------------------- probabilities
+    def _ask(self, sequences):
+        """The sequences, their frames, the chain that answers for each, and its log_z.
+
+        That is the constrained one; where `on_infeasible` says so, the plain one for sequences
+        without a feasible path.
+        """
+        frames, offsets = self._frames(sequences), sequences.offsets
+        log_z = self._chain().log_likelihood(frames, offsets, n_jobs=self.n_jobs)
+        bad = np.flatnonzero(np.isneginf(log_z))
+        chains = [self._chain()] * sequences.n_sequences
+        if len(bad):
+            self._report_infeasible(sequences, bad)
+            free = self._chain(constrained=False)
+            plain = free.log_likelihood(frames, offsets, n_jobs=self.n_jobs)
+            self._check_possible(sequences, plain)
+            for s in bad:
+                chains[s], log_z[s] = free, plain[s]
+        return sequences, frames, chains, log_z
+
+    def _probability(self, constraint, sequences, frames, chains, log_z):
+        states, constraints = check_states(self.classes_.tolist()), flatten(constraint)
+        parts = [build(part, states, self.max_nodes) for part in constraints]
+        result = np.empty(sequences.n_sequences)
+        for chain in {id(chain): chain for chain in chains}.values():
+            graph = chain.graph
+            controller = intersection([graph.controller] + parts, max_nodes=self.max_nodes)
+            self._check_controller(controller, constraints)
+            both = chain.under(
+                AugmentedGraph(
+                    controller, graph.start_support, graph.support, max_nodes=self.max_nodes
+                )
+            )
+            log_both = both.log_likelihood(frames, sequences.offsets, n_jobs=self.n_jobs)
+            mine = np.array([each is chain for each in chains])
+            result[mine] = np.minimum(np.exp(log_both[mine] - log_z[mine]), 1.0)
+        return result
+
+    def _visit_distribution(self, states, sequences, max_visits, most):
+        """P(k entries) for k up to max_visits, or until next to nothing is left, or up to most."""
+        asked = self._ask(sequences)
+        columns, left = [], np.ones(sequences.n_sequences)
+        for k in range((most if max_visits is None else max_visits) + 1):
+            if k > most:
+                columns.append(np.zeros(sequences.n_sequences))
+                continue
+            columns.append(self._probability(ExactVisits(states, k), *asked))
+            left = left - columns[-1]
+            if max_visits is None and (left < NEGLIGIBLE).all():
+                break
+        return np.stack(columns, axis=1)
+
+    def _expected_duration(self, states, sequences):
+        members = ExactVisits(states, 1)._subset("states", tuple(self.classes_.tolist()))
+        values = self._answer_each(
+            sequences, lambda chain, frames: chain.durations(frames, members)
+        )
+        return Durations(*np.array(values).T)
+
+    # ---------------------------------------------------------------- reasons
+    def _explain(self, sequences):
+        frames, chain = self._frames(sequences), self._chain()
+        log_z = chain.log_likelihood(frames, sequences.offsets, n_jobs=self.n_jobs)
+        explainer = self._explainer(chain) if np.isneginf(log_z).any() else None
+        explanations = [
+            explainer.explain(name, frames.part(begin, end))
+            if np.isneginf(log_z[s])
+            else Explanation(name, end - begin, True)
+            for s, (name, (begin, end)) in enumerate(zip(sequences.names, sequences.ranges))
+        ]
+        return sequences.alone(explanations)
+
+    def _explainer(self, chain):
+        dynamics = self._dynamics()
+
+        def chain_of(controller, zero_starts, zero_transitions):
+            parameters = dynamics.with_zeros(zero_starts, zero_transitions)
+            supports = dynamics.supports(*parameters)
+            graph = AugmentedGraph(controller, *supports, max_nodes=self.max_nodes)
+            return dynamics.chain(graph, *parameters)
+
+        zeros = dynamics.zeros(*self._parameters())
+        return Explainer(chain, self._rules, *zeros, chain_of, self.max_nodes)
+
+    def _constraint_costs(self, sequences):
+        import pandas as pd
+
+        frames, offsets = self._frames(sequences), sequences.offsets
+
+        def scores(model):
+            chain = model._chain()
+            _, log_prob = chain.decode(frames, offsets, n_jobs=self.n_jobs)
+            return log_prob, chain.log_likelihood(frames, offsets, n_jobs=self.n_jobs)
+
+        now, columns = scores(self), []
+        for k, constraint in enumerate(self.constraints_):
+            rest = self.constraints_[:k] + self.constraints_[k + 1 :]
+            gains = [_gain(a, b) for a, b in zip(now, scores(self.with_constraints(rest)))]
+            columns.append((repr(constraint), *gains))
+        rows = [
+            (name, text, log_prob[s], log_likelihood[s])
+            for s, name in enumerate(sequences.names)
+            for text, log_prob, log_likelihood in columns
+        ]
+        return pd.DataFrame(
+            rows, columns=["sequence", "constraint", "log_prob_gain", "log_likelihood_gain"]
+        )
+
+
+def check_number(value, what, least=1):
+    """A count that the user gave; `what` is its name and what it counts."""
+    if not isinstance(value, numbers.Integral) or value < least:
+        raise ValueError(f"{what}, got {value!r}.")
+
+
+def _gain(now, without):
+    gain = np.zeros(len(now))
+    feasible = np.isfinite(without)
+    gain[feasible] = without[feasible] - now[feasible]
+    return gain

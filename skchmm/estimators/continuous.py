@@ -1,0 +1,399 @@
+"""CTConstrainedHMM: a hidden Markov model in continuous time whose paths obey constraints.
+
+What the methods here do once they have read times is in likelihood.py and base.py; `kbest`,
+`explain` and other questions are in continuous_questions.py, draws in continuous_sampling.py.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..constraints.compile import flatten
+from ..constraints.rules import warn_not_enforced
+from ..constraints.tables import trivial
+from ..continuous.semantics import SEMANTICS, check_jump_path, split_jump_rules
+from ..sequences.times import read_times
+from .continuous_questions import CTQuestionsMixin
+from .continuous_sampling import CTSamplingMixin
+from .likelihood import LikelihoodModel
+from .progress import with_callbacks
+from .rates import Rates, generator_of
+
+
+class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, LikelihoodModel):
+    """Hidden Markov model in continuous time, exact under path constraints.
+
+    The hidden state jumps at any time, with the rates of a generator; observations come at
+    irregular times, given as ``times=`` in `fit`, `predict` and the rest (numbers, datetimes or
+    timedeltas, one a row, in the same form as the rows). Between observations everything that can
+    have happened is taken into account, and nothing that the constraints forbid.
+
+    Parameters
+    ----------
+    n_states, states, emission, constraints, algorithm
+        As in :class:`~skchmm.ConstrainedHMM`.
+    semantics : {"path", "observed", "masked"}, default="path"
+        What the constraints bind. "path": the states that are visited, in their order, between
+        observations too. "observed": the states at the observation times, each a step; between
+        them the chain is free. Rules that count steps (`CoolDown`, `MinDuration`, `Window`...)
+        only have a meaning there. Two neighbouring observations may show a forbidden
+        edge under "path", when the path went through a third state; never under "observed".
+        "masked": forbidden edges are zeros of the generator, all other constraints are
+        ignored, with a warning (the topology-masked baseline).
+    smoothing : float, default=0.5
+        Pseudocount of every start, jump and symbol in the supervised fit. The time that goes with
+        a pseudo-jump is the mean time between jumps in the data.
+    n_iter, tol, init, n_init
+        Of EM, as in :class:`~skchmm.ConstrainedHMM`.
+    startprob_fixed : array (S,), optional
+        Probabilities that are given; NaN where they are to be learned.
+    generator_fixed : array (S, S), optional
+        Rates that are given, off the diagonal; NaN where they are to be learned, 0 for a jump that
+        cannot happen.
+    on_infeasible, max_nodes, n_jobs, random_state, verbose
+        As in :class:`~skchmm.ConstrainedHMM`.
+
+    Attributes
+    ----------
+    classes_ : ndarray (S,)
+        The state labels.
+    startprob_ : ndarray (S,)
+        Of the state at the first observation.
+    generator_ : ndarray (S, S)
+        Q: rates of jumps, per unit of `times` (per second for datetimes); rows sum to 0.
+    emission_, constraints_, controller_, graph_, history_, n_iter_, converged_
+        As in :class:`~skchmm.ConstrainedHMM`.
+    not_enforced_ : list
+        With ``semantics="masked"``, the constraints that a mask cannot express.
+
+    Notes
+    -----
+    Under "path" the chain of the live pairs of a state and what the controller remembers has the
+    generator Q without the jumps that the constraint forbids; it is never renormalised, and what
+    it loses is the probability of breaking the rules. `decode` gives the most probable such
+    pairs at the observation times, and returns their states.
+
+    The likelihood takes O(edges) for each term of a uniformised series and needs no matrix
+    exponential for a gap; gaps that come often and very long ones are dealt with once. Expected
+    jumps and times, for EM, are integrals over the gaps; what is long or comes often is
+    summed before it is integrated.
+
+    A time of zero between two rows is allowed: they then share their state.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skchmm import CTConstrainedHMM
+    >>> from skchmm.constraints import ForbiddenEdges
+    >>> X, y = np.array(list("xxyyzzx")), np.array(list("aabbcca"))
+    >>> times = np.array([0.0, 1.5, 2.0, 4.0, 4.5, 6.0, 9.0])
+    >>> model = CTConstrainedHMM(constraints=ForbiddenEdges([("a", "c")]))
+    >>> model = model.fit(X, y, times=times)
+    >>> model.predict(np.array(list("xyz")), times=[0.0, 1.0, 5.0])
+    array(['a', 'b', 'c'], dtype='<U1')
+    >>> model.decode_path(np.array(list("xz")), times=[0.0, 5.0])
+    <JumpPath: a -> b -> c>
+    """
+
+    # Times belong to the sequences, so routing needs no set_*_request for them.
+    __metadata_request__fit = {"times": True}
+    __metadata_request__predict = {"times": True}
+    __metadata_request__predict_proba = {"times": True, "at": None}
+    __metadata_request__predict_log_proba = {"times": True}
+    __metadata_request__score = {"times": True}
+
+    _parameter_names = Rates.names
+    _dynamics_of = Rates
+
+    def __init__(
+        self,
+        n_states: int | None = None,
+        *,
+        states: Sequence | None = None,
+        emission: Any = "auto",
+        constraints: Any = None,
+        semantics: str = "path",
+        algorithm: str = "viterbi",
+        smoothing: float = 0.5,
+        n_iter: int = 100,
+        tol: float = 1e-5,
+        init: str = "auto",
+        startprob_fixed: ArrayLike | None = None,
+        generator_fixed: ArrayLike | None = None,
+        n_init: int = 1,
+        on_infeasible: str = "raise",
+        max_nodes: int = 1_000_000,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_states = n_states
+        self.states = states
+        self.emission = emission
+        self.constraints = constraints
+        self.semantics = semantics
+        self.algorithm = algorithm
+        self.smoothing = smoothing
+        self.n_iter = n_iter
+        self.tol = tol
+        self.init = init
+        self.startprob_fixed = startprob_fixed
+        self.generator_fixed = generator_fixed
+        self.n_init = n_init
+        self.on_infeasible = on_infeasible
+        self.max_nodes = max_nodes
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        if self.semantics not in SEMANTICS:
+            raise ValueError(f"semantics must be one of {SEMANTICS}, got {self.semantics!r}.")
+
+    # ------------------------------------------------------------- the chain
+    def _dynamics(self):
+        return Rates(self, self._mask)
+
+    def _compile(self, constraints):
+        self._mask, self.not_enforced_ = None, []
+        if self.semantics != "masked":
+            super()._compile(constraints)
+            return
+        self.constraints_, states = flatten(constraints), self.classes_.tolist()
+        self._mask, self.not_enforced_ = split_jump_rules(self.constraints_, states, self.max_nodes)
+        warn_not_enforced(self, self.not_enforced_)
+        self.controller_ = trivial(tuple(states))
+        self._chains = {}
+
+    def _check_controller(self, controller, constraints):
+        if self.semantics == "path":
+            check_jump_path(controller, constraints, self.classes_.tolist(), self.max_nodes)
+
+    @property
+    def _rules(self):
+        return self.constraints_ if self._mask is None else []
+
+    def _conclude(self):
+        self._unmasked = self.generator_
+        if self._mask is not None:
+            self.generator_ = generator_of(np.where(self._mask, 0.0, self.generator_))
+        return super()._conclude()
+
+    def _release(self):
+        self.generator_ = self._unmasked
+
+    # --------------------------------------------------------------- reading
+    def _read(self, X, lengths, groups, *, times=None, reset=False):
+        sequences = super()._read(X, lengths, groups, reset=reset)
+        if reset:
+            self._timed = times is not None
+        elif times is None and self._timed:
+            raise ValueError(
+                "times is missing: give the time of each row, in the unit of the times that the "
+                "model was fitted with."
+            )
+        return sequences.at(read_times(times, sequences))
+
+    @with_callbacks
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        times: Any = None,
+        lengths: Sequence[int] | None = None,
+        groups: Any = None,
+        **weights: Any,
+    ) -> Self:
+        """Learn from labelled, unlabelled or partly labelled sequences.
+
+        Parameters
+        ----------
+        X : sequences in any of the three forms
+        y : labels in the same form, optional
+            With all labels: jumps counted over the time spent, with pseudocount `smoothing`;
+            a state is taken to last until the next observation. Without: EM. Partly missing
+            (None, NaN, or -1 among integers): EM with the known labels held.
+        times : numbers, datetimes or timedeltas, one per row, in the same form
+            Must not decrease within a sequence. Without them the rows are one unit apart.
+        lengths : sequence of int, optional
+        groups : sequence, optional
+        sample_weight : sequence of float, optional
+            One weight per sequence for a list, else one per row, constant within a sequence.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, lengths, groups, weights, times=times)
+
+    # ------------------------------------------------------------- inference
+    def predict(
+        self,
+        X: Any,
+        times: Any = None,
+        *,
+        lengths: Sequence[int] | None = None,
+        groups: Any = None,
+    ) -> np.ndarray | list[np.ndarray]:
+        """The decoded label of each observation.
+
+        Parameters
+        ----------
+        X, times, lengths, groups : the sequences
+
+        Returns
+        -------
+        labels, in the form in which the sequences came
+        """
+        return self._predict(self._read(X, lengths, groups, times=times))
+
+    def decode(
+        self,
+        X: Any,
+        times: Any = None,
+        *,
+        lengths: Sequence[int] | None = None,
+        groups: Any = None,
+    ) -> tuple[float | np.ndarray, np.ndarray | list[np.ndarray]]:
+        """The most probable augmented states at the observations, and their log probabilities.
+
+        Returns
+        -------
+        log_prob : float for a single stacked sequence, else ndarray (n_sequences,)
+            log P(augmented states at the observations, Y, Acc).
+        path : labels, in the form in which the sequences came
+        """
+        return self._decode_all(self._read(X, lengths, groups, times=times))
+
+    def predict_proba(
+        self,
+        X: Any,
+        times: Any = None,
+        *,
+        at: Any = None,
+        lengths: Sequence[int] | None = None,
+        groups: Any = None,
+    ) -> np.ndarray | list[np.ndarray]:
+        """P(x_t | Y, Acc): exact smoothed marginals, at the observations or at other times.
+
+        Parameters
+        ----------
+        X, times, lengths, groups : the sequences
+        at : times, or a list with the times of each sequence, optional
+            Any times between the first and the last observation of a sequence. Default: the
+            observations.
+
+        Returns
+        -------
+        ndarray (n_steps, S), or a list of them; columns as in `classes_`
+            With `at`, one row a time: an array for a single stacked sequence, else a list.
+        """
+        sequences = self._read(X, lengths, groups, times=times)
+        if at is None:
+            return sequences.restore(self._posteriors(sequences, self._pending(sequences)))
+        return sequences.alone(self._marginals_at(sequences, at))
+
+    def predict_log_proba(
+        self,
+        X: Any,
+        times: Any = None,
+        *,
+        lengths: Sequence[int] | None = None,
+        groups: Any = None,
+    ) -> np.ndarray | list[np.ndarray]:
+        """Logarithm of `predict_proba`."""
+        return self._predict_log_proba(self._read(X, lengths, groups, times=times))
+
+    def log_likelihood(
+        self,
+        X: Any,
+        times: Any = None,
+        *,
+        lengths: Sequence[int] | None = None,
+        groups: Any = None,
+    ) -> np.ndarray:
+        """log P(Y, Acc) of each sequence, -inf for one without a feasible path.
+
+        Returns
+        -------
+        ndarray (n_sequences,)
+        """
+        return self._log_likelihood(self._read(X, lengths, groups, times=times))
+
+    def log_feasibility(
+        self,
+        X: Any,
+        times: Any = None,
+        *,
+        lengths: Sequence[int] | None = None,
+        groups: Any = None,
+    ) -> np.ndarray:
+        """log P(Acc | Y) of each sequence: how likely the rules are, given the data alone.
+
+        Returns
+        -------
+        ndarray (n_sequences,), -inf where there is no feasible path
+        """
+        return self._log_feasibility(self._read(X, lengths, groups, times=times))
+
+    def score(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        times: Any = None,
+        lengths: Sequence[int] | None = None,
+        groups: Any = None,
+        sample_weight: Any = None,
+    ) -> float:
+        """Accuracy of `predict` on labelled steps; without y, log P(Y, Acc) of all sequences.
+
+        Parameters
+        ----------
+        X, times, lengths, groups : the sequences
+        y : labels, optional
+            Steps whose label is missing do not count.
+        sample_weight : sequence of float, optional
+            As in `fit`.
+
+        Returns
+        -------
+        float
+        """
+        return self._score(self._read(X, lengths, groups, times=times), y, sample_weight)
+
+    # ------------------------------------------------------ other ways to get one
+    @classmethod
+    def from_parameters(
+        cls,
+        startprob: ArrayLike,
+        generator: ArrayLike,
+        *,
+        states: Sequence | None = None,
+        emission: Any = "precomputed",
+        constraints: Any = None,
+        **params: Any,
+    ) -> Self:
+        """A fitted model from known parameters; no data needed.
+
+        Parameters
+        ----------
+        startprob : array (S,)
+        generator : array (S, S)
+            Rates off the diagonal; the diagonal is minus their sum, and may be left at zero.
+        states : sequence of labels, default 0, 1, ...
+        emission : "precomputed" or an Emission that has its parameters
+        constraints : as in the constructor
+        **params : other parameters of the constructor
+
+        Returns
+        -------
+        CTConstrainedHMM
+        """
+        model = cls._from_parameters((startprob, generator), states, emission, constraints, params)
+        model._timed = True
+        return model

@@ -1,0 +1,249 @@
+"""What a model in continuous time can say beyond one path."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..continuous.jumps import JumpPath
+from ..continuous.paths import fill_in
+from ..inference.chain import Durations
+from ..inference.explain import Explanation
+from .asking import AskingMixin, check_number
+from .questions import Paths
+
+# Of entries into a set of states, more than so many are never counted.
+MAX_VISITS = 10_000
+
+
+class CTQuestionsMixin(AskingMixin):
+    """Other paths, probabilities and reasons, for a `LikelihoodModel` in continuous time."""
+
+    def decode_path(
+        self,
+        X: Any,
+        times: Any = None,
+        *,
+        lengths: Sequence[int] | None = None,
+        groups: Any = None,
+    ) -> JumpPath | list[JumpPath]:
+        """The decoded states with the most likely jumps between them.
+
+        `decode` gives the states at the observations. Between two of them, of all orders in which
+        states can have been visited under the constraint, the one with the largest probability
+        is filled in; the times of its jumps are integrated out, and their expectations
+        given.
+
+        Parameters
+        ----------
+        X, times, lengths, groups : the sequences
+
+        Returns
+        -------
+        JumpPath for a single stacked sequence, else a list of them
+            With ``states``, ``times`` at which they are entered, ``segments``, ``log_prob``
+            and ``exact``.
+        """
+        sequences = self._read(X, lengths, groups, times=times)
+        frames = self._frames(sequences)
+        chains = [self._chain().decoder] * sequences.n_sequences
+        nodes, log_prob = chains[0].decode_nodes(frames, sequences.offsets, n_jobs=self.n_jobs)
+        bad = np.flatnonzero(np.isneginf(log_prob))
+        if len(bad):
+            self._report_infeasible(sequences, bad)
+            free = self._chain(constrained=False)
+            others, free_prob = free.decode_nodes(frames, sequences.offsets, n_jobs=self.n_jobs)
+            self._check_possible(sequences, free_prob)
+            for s in bad:
+                part = slice(sequences.offsets[s], sequences.offsets[s + 1])
+                chains[s], nodes[part] = free, others[part]
+        known = {}
+        paths = [
+            fill_in(
+                chains[s], nodes[begin:end], frames.part(begin, end), sequences.times, s, begin,
+                self.classes_, known,
+            )
+            for s, (begin, end) in enumerate(sequences.ranges)
+        ]  # fmt: skip
+        return sequences.alone(paths)
+
+    def kbest(
+        self,
+        X: Any,
+        k: int,
+        times: Any = None,
+        *,
+        lengths: Sequence[int] | None = None,
+        groups: Any = None,
+    ) -> Paths | list[Paths]:
+        """The k best assignments of states to the observations of each sequence.
+
+        As in `decode`, the best are those of the augmented states (a state and what the
+        constraint remembers); of assignments with the same labels only the best is listed.
+
+        Parameters
+        ----------
+        X, times, lengths, groups : the sequences
+        k : int
+
+        Returns
+        -------
+        list of (log_prob, path), or a list of them
+            The best path first; fewer than k where fewer are feasible. A list for a single
+            stacked sequence, else a list with one such list a sequence.
+        """
+        check_number(k, "k must be a positive number of paths")
+        return self._kbest(self._read(X, lengths, groups, times=times), k)
+
+    # ---------------------------------------------------------- probabilities
+    def probability(
+        self,
+        constraint: Any,
+        X: Any,
+        times: Any = None,
+        *,
+        lengths: Sequence[int] | None = None,
+        groups: Any = None,
+    ) -> np.ndarray:
+        """P(another constraint holds | Y, Acc), for each sequence.
+
+        Parameters
+        ----------
+        constraint : constraint, Controller or list of them
+            Read in the same way as those of the model (``semantics``).
+        X, times, lengths, groups : the sequences
+
+        Returns
+        -------
+        ndarray (n_sequences,)
+        """
+        sequences = self._read(X, lengths, groups, times=times)
+        return self._probability(constraint, *self._ask(sequences))
+
+    def visit_distribution(
+        self,
+        states: Any,
+        X: Any,
+        times: Any = None,
+        *,
+        max_visits: int | None = None,
+        lengths: Sequence[int] | None = None,
+        groups: Any = None,
+    ) -> np.ndarray:
+        """P(the number of entries into the states is k | Y, Acc), for k = 0, 1, ...
+
+        Parameters
+        ----------
+        states : label or collection of labels
+        X, times, lengths, groups : the sequences
+        max_visits : int, optional
+            The largest k. By default as many as leave less than 1e-10 to more.
+
+        Returns
+        -------
+        ndarray (n_sequences, max_visits + 1)
+        """
+        if max_visits is not None:
+            check_number(max_visits, "max_visits must be a number of visits", least=0)
+        most = max(MAX_VISITS, max_visits or 0)
+        sequences = self._read(X, lengths, groups, times=times)
+        return self._visit_distribution(states, sequences, max_visits, most)
+
+    def expected_duration(
+        self,
+        states: Any,
+        X: Any,
+        times: Any = None,
+        *,
+        lengths: Sequence[int] | None = None,
+        groups: Any = None,
+    ) -> Durations:
+        """Expected time in a set of states given Y and Acc: time, visits, time a visit.
+
+        Parameters
+        ----------
+        states : label or collection of labels
+        X, times, lengths, groups : the sequences
+
+        Returns
+        -------
+        Durations
+            With one value a sequence each: ``steps``, the expected time in the states;
+            ``visits``, the expected number of entries into them, between observations too;
+            ``length``, their ratio.
+        """
+        return self._expected_duration(states, self._read(X, lengths, groups, times=times))
+
+    # ---------------------------------------------------------------- reasons
+    def explain(
+        self,
+        X: Any,
+        times: Any = None,
+        *,
+        lengths: Sequence[int] | None = None,
+        groups: Any = None,
+    ) -> Explanation | list[Explanation]:
+        """Why sequences have no feasible path.
+
+        Parameters
+        ----------
+        X, times, lengths, groups : the sequences
+
+        Returns
+        -------
+        Explanation for a single stacked sequence, else a list of them
+            The smallest set of constraints (and zeros of the model) that together leave no path
+            through these observations, and where the last path dies.
+        """
+        return self._explain(self._read(X, lengths, groups, times=times))
+
+    def constraint_costs(
+        self,
+        X: Any,
+        times: Any = None,
+        *,
+        lengths: Sequence[int] | None = None,
+        groups: Any = None,
+    ) -> Any:
+        """What each constraint costs each sequence; see ConstrainedHMM.constraint_costs."""
+        return self._constraint_costs(self._read(X, lengths, groups, times=times))
+
+    # ------------------------------------------------------- at other times
+    def _marginals_at(self, sequences, at):
+        """P(x at the times of a grid | Y, Acc), a list with one array a sequence."""
+        frames = self._frames(sequences)
+        grids = _read_grids(at, sequences)
+        answers = []
+        for s, (begin, end) in enumerate(sequences.ranges):
+            part, times = frames.part(begin, end), sequences.times.values[begin:end]
+            chain = self._chain()
+            log_z = chain.log_likelihood(part, np.array([0, end - begin]))
+            if np.isneginf(log_z[0]):
+                self._report_infeasible(sequences, [s])
+                chain = self._chain(constrained=False)
+                self._check_possible(
+                    sequences, chain.log_likelihood(frames, sequences.offsets, n_jobs=self.n_jobs)
+                )
+            answers.append(chain.marginals_at(part, times, grids[s]))
+        return answers
+
+
+def _read_grids(at, sequences):
+    """The times of a grid for each sequence, as numbers, each within its sequence."""
+    many = isinstance(at, (list, tuple)) and len(at) and np.ndim(at[0]) > 0
+    if many and len(at) != sequences.n_sequences:
+        raise ValueError(
+            f"at has {len(at)} grids for {sequences.n_sequences} sequences; give one each, or one "
+            "for all."
+        )
+    grids = []
+    for s, (begin, end) in enumerate(sequences.ranges):
+        grid = sequences.times.clock.read(at[s] if many else at, s)
+        first, last = sequences.times.values[[begin, end - 1]]
+        if grid.ndim != 1 or not ((grid >= first) & (grid <= last)).all():
+            raise ValueError(
+                f"at must hold times between the first and the last observation of "
+                f"{sequences.describe(s)}."
+            )
+        grids.append(grid)
+    return grids

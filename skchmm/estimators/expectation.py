@@ -1,0 +1,117 @@
+"""The E-step of EM, some sequences at a time."""
+
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from ..inference.schedule import Allowed, each, ranges_of, steps_at_once, threads_of
+
+
+class Part(NamedTuple):
+    """Some of the sequences that EM learns from."""
+
+    encoded: object
+    offsets: np.ndarray
+    weights: np.ndarray  # one per sequence
+    codes: np.ndarray | None  # known labels, -1 elsewhere
+    gaps: np.ndarray | None  # since the step before, in continuous time
+
+
+class Expected(NamedTuple):
+    """What the M-step looks at."""
+
+    smoothed: tuple  # what the chain gives; of several parts, without posteriors
+    starts: np.ndarray  # (S,) expected first states
+    statistics: dict  # of the emission
+
+
+def parts_of(emission, data, n_states, n_jobs, *, least):
+    """The data in parts of at least `least` steps, or as one where that is None."""
+    times = data.sequences.times
+    gaps = None if times is None else times.gaps
+    whole = Part(data.encoded, data.offsets, data.weights, data.codes, gaps)
+    if least is None:
+        return [whole]
+    n_threads = 1 if emission._shares_work else threads_of(n_jobs)
+    ranges = ranges_of(data.offsets, n_threads, least=least, most=steps_at_once(n_states))
+    return [whole] if len(ranges) == 1 else [_part(emission, data, *r) for r in ranges]
+
+
+def _part(emission, data, begin, end):
+    sequences = data.sequences.part(begin, end)
+    codes = data.codes
+    if codes is not None:
+        codes = codes[data.offsets[begin] : data.offsets[end]]
+    encoded = emission.encode(sequences.X, sequences.offsets, reset=False)
+    gaps = None if sequences.times is None else sequences.times.gaps
+    return Part(encoded, sequences.offsets, data.weights[begin:end], codes, gaps)
+
+
+def expect(chain, emission, parts, n_jobs, *, accumulate, check=None):
+    """Expectations under the chain and the emission.
+
+    Parameters
+    ----------
+    accumulate : callable or None
+        (part, frames, weighted posteriors) -> statistics; None where nothing is learned from them.
+    check : callable, optional
+        May refuse frames.
+    """
+    one = len(parts) == 1
+
+    def run(part, n_jobs=None):
+        frames = emission.log_likelihood(part.encoded)
+        if check is not None:
+            check(frames)
+        if part.gaps is not None:
+            frames = frames.with_gaps(part.gaps)
+        smoothed = chain.smooth(
+            frames if part.codes is None else frames.clamp(part.codes), part.offsets,
+            seq_weights=part.weights, counts=True, n_jobs=n_jobs,
+        )  # fmt: skip
+        return _collect(smoothed, frames, part, accumulate, keep=one)
+
+    if one or emission._shares_work:
+        with Allowed(threads_of(n_jobs)):
+            found = [run(part, n_jobs) for part in parts]
+    else:
+        found = each([partial(run, part) for part in parts], threads_of(n_jobs))
+    return found[0] if one else _added(found)
+
+
+def _collect(smoothed, frames, part, accumulate, *, keep):
+    """What is expected of a part; nothing where it has a sequence that is infeasible."""
+    weights, posteriors = part.weights, smoothed.posteriors
+    kept = smoothed if keep else smoothed._replace(posteriors=None)
+    if accumulate is None or np.isneginf(smoothed.log_z[weights > 0]).any():
+        return Expected(kept, np.zeros(posteriors.shape[1]), {})
+    if (weights == 0).any():
+        posteriors = np.nan_to_num(posteriors)
+    starts = posteriors[part.offsets[:-1]].T @ weights
+    if (weights != 1).any():
+        posteriors = posteriors * np.repeat(weights, np.diff(part.offsets))[:, None]
+    return Expected(kept, starts, accumulate(part, frames, posteriors))
+
+
+def accumulation(emission):
+    """How the statistics of an emission are collected."""
+    if emission.needs_labels:
+        return lambda part, frames, posteriors: {}
+    return lambda part, frames, posteriors: emission.accumulate(
+        part.encoded, posteriors, part.offsets
+    )
+
+
+def _added(found):
+    smoothed = [part.smoothed for part in found]
+    statistics = [part.statistics for part in found if part.statistics]
+    counts = smoothed[0].counts
+    return Expected(
+        smoothed[0]._replace(
+            log_z=np.concatenate([part.log_z for part in smoothed]),
+            counts=type(counts)(*map(sum, zip(*(part.counts for part in smoothed)))),
+        ),
+        sum(part.starts for part in found),
+        {name: sum(part[name] for part in statistics) for name in (statistics or [{}])[0]},
+    )

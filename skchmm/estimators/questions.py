@@ -1,0 +1,226 @@
+"""What a model can say beyond one path: other paths, draws, probabilities of other rules."""
+
+import numbers
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ..inference.chain import Durations
+from ..inference.sampling import draw_constrained_paths
+from .asking import AskingMixin, check_number
+
+Paths = list[tuple[float, np.ndarray]]
+
+
+class KBestMixin(AskingMixin):
+    """`kbest`, for a `SequenceEstimator`."""
+
+    def kbest(
+        self, X: Any, k: int, *, lengths: Sequence[int] | None = None, groups: Any = None
+    ) -> Paths | list[Paths]:
+        """The k most probable feasible paths of each sequence.
+
+        Parameters
+        ----------
+        X, lengths, groups : the sequences
+        k : int
+
+        Returns
+        -------
+        list of (log_prob, path), or a list of them
+            log P(path, Y) and the labels, the best path first; fewer than k where fewer are
+            feasible. A list for a single stacked sequence, else a list with one such list
+            per sequence. Of equally probable paths the one whose last label is lowest comes first,
+            and so on backwards.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skchmm import ConstrainedHMM
+        >>> from skchmm.constraints import Precedence
+        >>> model = ConstrainedHMM.from_parameters(
+        ...     [0.5, 0.5], [[0.8, 0.2], [0.4, 0.6]], states=["a", "b"],
+        ...     constraints=Precedence("a", "b"))
+        >>> X = np.log([[0.5, 0.5], [0.1, 0.9], [0.3, 0.7]])
+        >>> for log_prob, path in model.kbest(X, 2):
+        ...     print(path, round(float(np.exp(log_prob)), 4))
+        ['a' 'b' 'b'] 0.0189
+        ['a' 'b' 'a'] 0.0054
+        """
+        check_number(k, "k must be a positive number of paths")
+        return self._kbest(self._read(X, lengths, groups), k)
+
+
+class QuestionsMixin(KBestMixin):
+    """Draws and probabilities, for a `LikelihoodModel` in discrete time."""
+
+    def sample(
+        self, length: int | Sequence[int], n_sequences: int = 1, *, random_state: Any = None
+    ) -> tuple[Any, Any]:
+        """Draw sequences and their paths from the model, given that the constraints hold.
+
+        Paths come from the chain conditioned on feasibility at that length, exactly and without
+        rejection; observations from the emission given the path.
+
+        Parameters
+        ----------
+        length : int or sequence of int
+            Steps of each sequence.
+        n_sequences : int, default=1
+            How many; with several lengths, one sequence a length.
+        random_state : int, RandomState or None
+            Default: the parameter of the estimator.
+
+        Returns
+        -------
+        X : ndarray (length, n_features), or a list of them
+        y : ndarray of labels (length,), or a list of them
+            Lists unless `length` is a number and `n_sequences` is 1.
+        """
+        check_is_fitted(self)
+        random_state = self._random(random_state)
+        many = np.ndim(length) > 0
+        sizes = _sizes(length, n_sequences)
+        chain, paths = self._chain(), [None] * len(sizes)
+        for size in np.unique(sizes):
+            drawn = draw_constrained_paths(
+                chain.graph, chain.start, chain.transmat, int(size), int((sizes == size).sum()),
+                random_state,
+            )  # fmt: skip
+            for place, path in zip(np.flatnonzero(sizes == size), drawn):
+                paths[place] = path
+        X = [self.emission_.sample(path, random_state) for path in paths]
+        y = [self.classes_[path] for path in paths]
+        return (X, y) if many or len(y) != 1 else (X[0], y[0])
+
+    def sample_posterior(
+        self,
+        X: Any,
+        n_samples: int = 1,
+        *,
+        lengths: Sequence[int] | None = None,
+        groups: Any = None,
+        random_state: Any = None,
+    ) -> np.ndarray | list[np.ndarray]:
+        """Draw feasible paths given the observations, exactly.
+
+        Parameters
+        ----------
+        X, lengths, groups : the sequences
+        n_samples : int, default=1
+            Paths of each sequence.
+        random_state : int, RandomState or None
+            Default: the parameter of the estimator.
+
+        Returns
+        -------
+        ndarray of labels (n_samples, n_steps) for a single stacked sequence, else a list of them
+        """
+        check_number(n_samples, "n_samples must be a positive number of paths")
+        sequences, random_state = self._read(X, lengths, groups), self._random(random_state)
+        drawn = self._answer_each(
+            sequences, lambda chain, frames: chain.draw_paths(frames, n_samples, random_state)
+        )
+        return sequences.alone([self.classes_[paths] for paths in drawn])
+
+    # ---------------------------------------------------------- probabilities
+    def probability(
+        self,
+        constraint: Any,
+        X: Any,
+        *,
+        lengths: Sequence[int] | None = None,
+        groups: Any = None,
+    ) -> np.ndarray:
+        """P(another constraint holds | Y, Acc), for each sequence.
+
+        Parameters
+        ----------
+        constraint : constraint, Controller or list of them
+            What is asked about; of several, whether all hold.
+        X, lengths, groups : the sequences
+
+        Returns
+        -------
+        ndarray (n_sequences,)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skchmm import ConstrainedHMM
+        >>> from skchmm.constraints import EndsIn, StartsIn
+        >>> model = ConstrainedHMM.from_parameters(
+        ...     [0.5, 0.5], [[0.8, 0.2], [0.4, 0.6]], states=["a", "b"],
+        ...     constraints=StartsIn("a"))
+        >>> model.probability(EndsIn("b"), np.zeros((2, 2)))
+        array([0.2])
+        """
+        return self._probability(constraint, *self._ask(self._read(X, lengths, groups)))
+
+    def visit_distribution(
+        self,
+        states: Any,
+        X: Any,
+        *,
+        max_visits: int | None = None,
+        lengths: Sequence[int] | None = None,
+        groups: Any = None,
+    ) -> np.ndarray:
+        """P(the number of entries into the states is k | Y, Acc), for k = 0, 1, ...
+
+        An entry is a step in the states whose predecessor, if there is one, is not.
+
+        Parameters
+        ----------
+        states : label or collection of labels
+        X, lengths, groups : the sequences
+        max_visits : int, optional
+            The largest k; what a row lacks to 1 is the probability of more. By default as many
+            as leave less than 1e-10 to more, for all sequences.
+
+        Returns
+        -------
+        ndarray (n_sequences, max_visits + 1)
+        """
+        if max_visits is not None:
+            check_number(max_visits, "max_visits must be a number of visits", least=0)
+        sequences = self._read(X, lengths, groups)
+        most = (int(sequences.lengths.max()) + 1) // 2
+        return self._visit_distribution(states, sequences, max_visits, most)
+
+    def expected_duration(
+        self, states: Any, X: Any, *, lengths: Sequence[int] | None = None, groups: Any = None
+    ) -> Durations:
+        """Expected time in a set of states given Y and Acc: steps, visits, steps a visit.
+
+        Parameters
+        ----------
+        states : label or collection of labels
+        X, lengths, groups : the sequences
+
+        Returns
+        -------
+        Durations
+            With one value a sequence each: ``steps``, the expected number of steps in the states;
+            ``visits``, the expected number of entries into them; ``length``, steps / visits: the
+            mean length of a visit over many draws of the path (NaN where there are no visits).
+        """
+        return self._expected_duration(states, self._read(X, lengths, groups))
+
+
+def _sizes(length, n_sequences):
+    """One number of steps a sequence."""
+    sizes = np.asarray(length)
+    if sizes.ndim > 1 or sizes.dtype.kind not in "iu" or sizes.size == 0 or (sizes < 1).any():
+        raise ValueError(f"length must be a number of steps or several of them, got {length!r}.")
+    if not isinstance(n_sequences, numbers.Integral) or n_sequences < 1:
+        raise ValueError(f"n_sequences must be a positive integer, got {n_sequences!r}.")
+    if sizes.ndim == 0:
+        return np.full(n_sequences, sizes)
+    if n_sequences not in (1, len(sizes)):
+        raise ValueError(
+            f"length has {len(sizes)} values, one a sequence, but n_sequences is {n_sequences}."
+        )
+    return sizes

@@ -1,0 +1,201 @@
+"""The augmented graph: live pairs of a state and what its controller remembers.
+
+Nodes are the pairs (state, controller class) that lie on some path from the start to
+acceptance along transitions the chain allows. Pairs of one state with the same future are
+one node. Nodes are ordered by state, then by class, which is what the kernels rely on: the
+first of several equally good nodes has the lowest state.
+"""
+
+import numpy as np
+
+from .._kernels import automata
+from .._kernels.layout import Layout
+from ..controller import Controller, coarsest_partition
+from ..exceptions import ControllerTooLargeError
+from .blocks import Blocks
+
+
+class AugmentedGraph:
+    """Controller x transition support, pruned and minimal.
+
+    Parameters
+    ----------
+    controller : Controller
+    start_support : bool array (S,)
+        States in which the chain may start.
+    support : bool array (S, S)
+        Transitions that the chain allows.
+    max_nodes : int, optional
+        Stop with ControllerTooLargeError beyond this many reachable pairs.
+
+    Attributes
+    ----------
+    n_nodes, n_edges : int
+        Live nodes, and different edges between them (over all epochs).
+    node_states : int32 (n_nodes,)
+        The state index of each node.
+    start_nodes : int32 (S,)
+        The node of a path that starts in each state, -1 where none may.
+    accept : bool (n_nodes,)
+    epochs : int64 (n_epochs,)
+        The first step of each epoch; the edges into step t are those of its epoch.
+    indptr : int32 (n_epochs, n_nodes + 1)
+    sources, base_edges : int32
+        Edges by target: those into node m in epoch e are
+        ``sources[indptr[e, m]:indptr[e, m + 1]]``, in increasing order; `base_edges` holds
+        i * S + j of the transition that an edge takes its weight from.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skchmm import compile
+    >>> from skchmm.constraints import AtMostVisits
+    >>> from skchmm.graph import AugmentedGraph
+    >>> controller = compile(AtMostVisits("a", 1), ["a", "b"])
+    >>> AugmentedGraph(controller, np.ones(2, dtype=bool), np.ones((2, 2), dtype=bool))
+    <AugmentedGraph: 3 nodes, 5 edges>
+    """
+
+    def __init__(self, controller, start_support, support, *, max_nodes=None):
+        self.controller = controller
+        self.start_support = np.array(start_support, dtype=bool)
+        self.support = np.array(support, dtype=bool)
+        self.n_states = S = len(controller.states)
+        self.epochs = controller.epochs
+        pairs, tables = self._reach(max_nodes)
+        states, accept = pairs % S, controller.accept[pairs // S]
+        tables, live = self._trim(tables, accept)
+        block = self._merge(tables, live, states, accept)
+        self._lay_out(tables, live, block, states, accept)
+        targets = [np.repeat(np.arange(self.n_nodes), np.diff(row)) for row in self.indptr]
+        sources = [self.sources[row[0] : row[-1]] for row in self.indptr]
+        # Beyond, it is cheaper to find the winner of a step again than to note it.
+        self.few_edges = self.n_nodes <= 256 and np.diff(self.indptr).max(initial=0) <= 40
+        self.ahead = Blocks(self.n_nodes, list(zip(sources, targets)))
+        self.back = Blocks(self.n_nodes, list(zip(targets, sources)))
+        self._make_layout()
+
+    def _make_layout(self):
+        self.layout = Layout(
+            self.node_states, self.start_nodes, self.accept, self.epochs, self.indptr, self.sources,
+            self.ahead, self.back,
+        )  # fmt: skip
+
+    def __getstate__(self):
+        return {name: value for name, value in self.__dict__.items() if name != "layout"}
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        self._make_layout()
+
+    @classmethod
+    def unconstrained(cls, states, start_support, support):
+        """The graph of the chain alone."""
+        S = len(states)
+        everything = Controller(states, np.zeros((1, S), dtype=np.int32), [True])
+        return cls(everything, start_support, support)
+
+    def matches(self, start_support, support):
+        """Whether the graph was built for this support."""
+        return np.array_equal(self.start_support, start_support) and np.array_equal(
+            self.support, support
+        )
+
+    def _reach(self, max_nodes):
+        """Reachable pairs (q * S + state, in the order found) and tables between them."""
+        controller, S = self.controller, self.n_states
+        E, n, _ = controller.tables.shape
+        limit = np.inf if max_nodes is None else max_nodes
+        number = np.full(n * S, -1, dtype=np.int64)
+        first = controller.tables[0, 0]
+        found = np.flatnonzero((first >= 0) & self.start_support)
+        pairs = first[found].astype(np.int64) * S + found
+        number[pairs] = np.arange(len(pairs))
+        self._first = np.full(S, -1, dtype=np.int64)
+        self._first[found] = np.arange(len(pairs))
+        n_pairs, tables = len(pairs), []
+        for e in range(E):
+            rows, layers, here = [], [pairs], pairs
+            while len(here):
+                if n_pairs > limit:
+                    raise ControllerTooLargeError(
+                        f"The augmented graph has more than max_nodes={max_nodes} nodes "
+                        f"({S} states x {n} automaton states before pruning)."
+                    )
+                there = controller.tables[e, here // S].astype(np.int64)
+                allowed = (there >= 0) & self.support[here % S]
+                there = np.where(allowed, there * S + np.arange(S), -1)
+                fresh = np.unique(there[allowed])
+                fresh = fresh[number[fresh] < 0]
+                number[fresh] = n_pairs + np.arange(len(fresh))
+                n_pairs += len(fresh)
+                rows.append(np.where(allowed, number[there], -1))
+                layers.append(fresh)
+                here = fresh
+            pairs = np.concatenate(layers)
+            tables.append(np.concatenate(rows) if rows else np.empty((0, S), dtype=np.int64))
+        full = np.full((E, len(pairs), S), -1, dtype=np.int32)
+        for e in range(E):
+            full[e, : len(tables[e])] = tables[e]
+        return pairs, full
+
+    def _trim(self, tables, accept):
+        """Drop what cannot reach acceptance; -1 in the tables, and which pairs stay."""
+        done = accept.astype(np.uint8)
+        for e in reversed(range(len(tables))):
+            automata.backward_closure(tables[e], done)
+            keep = (tables[e] >= 0) & (np.append(done, 0)[tables[e]] > 0)
+            tables[e] = np.where(keep, tables[e], -1)
+        live = done > 0
+        reached = np.zeros(len(accept), dtype=np.uint8)
+        starts = self._first[self._first >= 0]
+        reached[starts[live[starts]]] = 1
+        for e in range(len(tables)):
+            automata.forward_closure(tables[e], reached)
+            tables[e][reached == 0] = -1
+        return tables, live & (reached > 0)
+
+    def _merge(self, tables, live, states, accept):
+        """Blocks of pairs with the same state and the same future."""
+        epoch, tail, label = np.nonzero(tables >= 0)
+        return coarsest_partition(
+            (2 * states + accept) * 2 + live,
+            tail,
+            epoch * self.n_states + label,
+            tables[epoch, tail, label],
+        )
+
+    def _lay_out(self, tables, live, block, states, accept):
+        S, E = self.n_states, len(tables)
+        blocks, representative = np.unique(block[live], return_index=True)
+        representative = np.flatnonzero(live)[representative]
+        order = np.lexsort((representative, states[representative]))
+        representative = representative[order]
+        node_of_block = np.full(block.max(initial=0) + 2, -1, dtype=np.int64)
+        node_of_block[blocks[order]] = np.arange(len(order))
+        node = np.where(live, node_of_block[block], -1)
+
+        self.n_nodes = len(order)
+        self.node_states = states[representative].astype(np.int32)
+        self.accept = accept[representative]
+        self.start_nodes = np.append(node, -1)[self._first].astype(np.int32)
+        self.indptr = np.zeros((E, self.n_nodes + 1), dtype=np.int32)
+        sources, base_edges, offset, distinct = [], [], 0, []
+        for e in range(E):
+            table = tables[e, representative]
+            source, label = np.nonzero(table >= 0)
+            target = node[table[source, label]]
+            order = np.lexsort((source, target))
+            source, label, target = source[order], label[order], target[order]
+            sources.append(source)
+            base_edges.append(self.node_states[source] * S + label)
+            counts = np.bincount(target, minlength=self.n_nodes)
+            self.indptr[e] = offset + np.concatenate([[0], np.cumsum(counts)])
+            offset += len(source)
+            distinct.append(source * self.n_nodes + target)
+        self.sources = np.concatenate(sources).astype(np.int32)
+        self.base_edges = np.concatenate(base_edges).astype(np.int32)
+        self.n_edges = len(np.unique(np.concatenate(distinct)))
+
+    def __repr__(self):
+        return f"<AugmentedGraph: {self.n_nodes} nodes, {self.n_edges} edges>"

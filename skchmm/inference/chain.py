@@ -1,0 +1,418 @@
+"""Exact inference on an augmented graph in discrete time: which kernel does what.
+
+The thresholds of the choice are in `settings.py`; who works on which sequences is in `schedule.py`.
+"""
+
+from functools import cached_property, partial
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+
+from .._kernels.filtering import draw_paths
+from .._kernels.forward_backward import forward_backward, scale_rows
+from .._kernels.lanes_sums import lanes_sums
+from .._kernels.lanes_viterbi import lanes_viterbi
+from .._kernels.log_space import forward_backward_log
+from .._kernels.two_ended import handles, two_ended
+from .._kernels.viterbi import viterbi
+from ..graph.blocks import WIDTH
+from ..graph.completion import positions_of_death
+from .kbest import iterate_paths
+from .schedule import spread, work_through
+from .settings import settings
+
+
+class Smoothed(NamedTuple):
+    """What forward-backward gives."""
+
+    log_z: np.ndarray  # (n_sequences,) log P(Y, Acc)
+    posteriors: np.ndarray | None  # (n_steps, S) P(x_t | Y, Acc)
+    counts: tuple | None  # expected counts, weighted by sequence; each kind of chain has its own
+
+
+class TransitionCounts(NamedTuple):
+    """Expected counts in discrete time."""
+
+    transitions: np.ndarray  # (S, S)
+
+
+class Durations(NamedTuple):
+    """Expected time in a set of states, one value per sequence."""
+
+    steps: np.ndarray  # expected number of steps
+    visits: np.ndarray  # expected number of entries
+    length: np.ndarray  # steps / visits, NaN without visits
+
+
+class ScoredChain:
+    """Paths on the nodes of an augmented graph, whose edges have scores of any size.
+
+    Parameters
+    ----------
+    graph : AugmentedGraph
+    log_start : float64 (S,)
+    log_transmat : float64 (S, S)
+        Scores of transitions.
+    """
+
+    def __init__(self, graph, log_start, log_transmat):
+        self.graph = graph
+        self.log_start = np.array(log_start, dtype=np.float64)
+        self.log_weights = np.ravel(log_transmat)[graph.base_edges]
+
+    takes_parts = False  # whether frames may still have to be computed
+
+    @cached_property
+    def _max_entries(self):
+        return self.graph.ahead.spread(self.log_weights, -np.inf)
+
+    def _check(self, frames, offsets):
+        check_frames(frames, self.graph.n_states, offsets[-1])
+        if self.graph.controller.horizon is not None:
+            self.graph.controller.check_lengths(offsets)
+
+    def has(self, log_start, log_transmat):
+        """Whether these are the chain's parameters."""
+        return np.array_equal(self.log_start, log_start) and np.array_equal(
+            self.log_weights, np.ravel(log_transmat)[self.graph.base_edges]
+        )
+
+    def decode(self, frames, offsets, *, labels=None, n_jobs=None):
+        """Best paths: (labels, or state indices, (n_steps,), log scores (n_sequences,))."""
+        return _decode(self, frames, offsets, labels, n_jobs)
+
+    def best_feasible(self, frames, offsets, *, n_jobs=None):
+        """The paths in the graph with the largest sums of frame scores: (state indices, sums)."""
+        S = self.graph.n_states
+        free = ScoredChain(self.graph, np.zeros(S), np.zeros((S, S)))
+        return _decode(free, frames, offsets, None, n_jobs)
+
+    def completes(self, frames):
+        """Whether one sequence has a feasible path, whatever its probability."""
+        return self.best_feasible(frames, np.array([0, frames.n_steps]))[1][0] > -np.inf
+
+    def death(self, frames):
+        """Where the last path of a sequence without a feasible one dies; see `Explanation`."""
+        return positions_of_death(self.graph, frames.dense() > -np.inf)
+
+    def best_paths(self, frames, k):
+        """The k best paths of one sequence: (score, state indices) each, the best first."""
+        return list(islice(iterate_paths(self, frames, 0, frames.n_steps), k))
+
+    def smooth(self, frames, offsets, *, seq_weights=None, counts=False, n_jobs=None):
+        """Normalisers and marginals, in log space."""
+        return self._forward_backward(frames, offsets, True, n_jobs)
+
+    def log_likelihood(self, frames, offsets, *, n_jobs=None):
+        """Logarithm of the sum over all paths, for each sequence."""
+        return self._forward_backward(frames, offsets, False, n_jobs).log_z
+
+    def _forward_backward(self, frames, offsets, marginals, n_jobs):
+        log_z = np.full(len(offsets) - 1, -np.inf)
+        posteriors = np.empty((frames.n_steps, self.graph.n_states)) if marginals else None
+
+        def run(begin, end):
+            forward_backward_log(
+                self.graph.layout, self.log_weights, self.log_start, frames.table, index_of(frames),
+                offsets, None, np.arange(begin, end), settings.table_bytes, log_z, posteriors,
+            )  # fmt: skip
+
+        if self.graph.n_nodes > 0:
+            spread(run, offsets, n_jobs)
+        mark_infeasible(posteriors, log_z, offsets)
+        return Smoothed(log_z, posteriors, None)
+
+
+class Chain(ScoredChain):
+    """A Markov chain on the nodes of an augmented graph, ready for the kernels.
+
+    Parameters
+    ----------
+    graph : AugmentedGraph
+    startprob : float64 (S,)
+    transmat : float64 (S, S)
+        Never renormalised: what the graph leaves out is the constraint.
+    """
+
+    def __init__(self, graph, startprob, transmat):
+        self.start = np.array(startprob, dtype=np.float64)
+        self.transmat = np.array(transmat, dtype=np.float64)
+        with np.errstate(divide="ignore"):
+            super().__init__(graph, np.log(self.start), np.log(self.transmat))
+        self.weights = self.transmat.ravel()[graph.base_edges]
+
+    takes_parts = True
+
+    @cached_property
+    def smallest_weight(self):
+        return self.weights.min(initial=1.0, where=self.weights > 0)
+
+    @cached_property
+    def sum_entries(self):
+        return self.graph.ahead.spread(self.weights, 0.0)
+
+    @cached_property
+    def back_entries(self):
+        return self.graph.back.spread(self.weights, 0.0)
+
+    def has(self, startprob, transmat):
+        """Whether these are the chain's parameters."""
+        return np.array_equal(self.start, startprob) and np.array_equal(self.transmat, transmat)
+
+    def under(self, graph):
+        """The chain with the same parameters on another graph."""
+        return Chain(graph, self.start, self.transmat)
+
+    def smooth(self, frames, offsets, *, seq_weights=None, counts=False, n_jobs=None):
+        """Likelihoods, marginals and, on request, expected transition counts."""
+        return self._sums(frames, offsets, seq_weights, n_jobs, True, counts)
+
+    def log_likelihood(self, frames, offsets, *, n_jobs=None):
+        """log P(Y, Acc) of each sequence."""
+        return self._sums(frames, offsets, None, n_jobs, False, False).log_z
+
+    def _sums(self, frames, offsets, seq_weights, n_jobs, marginals, counts):
+        graph, S = self.graph, self.graph.n_states
+        self._check(frames, offsets)
+        log_z = np.empty(len(offsets) - 1)
+        posteriors = np.empty((frames.n_steps, S)) if marginals else None
+
+        def prepare(part, cut, order, begin, end):
+            return _Sums(
+                self, part, cut, order, None if seq_weights is None else seq_weights[begin:end],
+                log_z[begin:end], posteriors[offsets[begin] : offsets[end]] if marginals else None,
+                counts,
+            ).run  # fmt: skip
+
+        row_bytes = None
+        if 0 < graph.n_edges <= settings.lanes_edges and self.for_lanes:
+            row_bytes = WIDTH * (graph.n_nodes + S)
+        parts = work_through(prepare, frames, offsets, n_jobs, row_bytes, counts=counts)
+        if not counts:
+            return Smoothed(log_z, posteriors, None)
+        transitions = np.bincount(graph.base_edges, weights=sum(parts), minlength=S * S)
+        return Smoothed(log_z, posteriors, TransitionCounts(transitions.reshape(S, S)))
+
+    @property
+    def for_lanes(self):
+        """Whether lanes can hold its products."""
+        return self.smallest_weight >= settings.lanes_smallest_weight
+
+    def draw_paths(self, frames, n_paths, random_state):
+        """Draws of feasible paths of one sequence, (n_paths, T) state indices.
+
+        Without rows if there is no feasible path.
+        """
+        graph, T = self.graph, frames.n_steps
+        graph.controller.check_length(T)
+        paths = np.empty((n_paths, T), dtype=np.int32)
+        possible = draw_paths(
+            graph.layout, self.weights, self.log_weights, self.log_start, frames.table,
+            index_of(frames), 0, settings.table_bytes, random_state.random_sample((T, n_paths)),
+            paths,
+        )  # fmt: skip
+        return paths if possible else paths[:0]
+
+    def durations(self, frames, members):
+        """Expected steps in the states marked in `members`, entries into them, steps per entry.
+
+        Of one sequence; empty if it has no feasible path.
+        """
+        smoothed = self.smooth(frames, np.array([0, frames.n_steps]), counts=True)
+        if np.isneginf(smoothed.log_z[0]):
+            return ()
+        steps, transitions = smoothed.posteriors[:, members].sum(), smoothed.counts.transitions
+        visits = smoothed.posteriors[0, members].sum() + transitions[~members][:, members].sum()
+        return steps, visits, steps / visits if visits > 0 else np.nan
+
+
+class _Sums:
+    """Forward-backward of some sequences; the ways to do it, from the fastest to the safest.
+
+    A way takes the numbers of sequences, fills in their likelihoods and marginals, adds to the
+    counts of the edges, and returns the sequences that it could not hold.
+    """
+
+    def __init__(self, chain, frames, offsets, order, seq_weights, log_z, posteriors, counts):
+        self.chain, self.graph = chain, chain.graph
+        self.frames, self.index = frames, index_of(frames)
+        self.offsets, self.order, self.seq_weights = offsets, order, seq_weights
+        self.log_z, self.posteriors = log_z, posteriors
+        self.edges = np.zeros(len(chain.weights)) if counts else None
+        self.redo = np.zeros(len(log_z), dtype=np.uint8)
+
+    def run(self):
+        """Do it; the counts."""
+        left = np.arange(len(self.log_z))
+        for way in (self.lanes, self.two_ended, self.blocks, self.lanes_again, self.log_space):
+            left = way(left)
+            if len(left) == 0:
+                break
+        mark_infeasible(self.posteriors, self.log_z, self.offsets)
+        return self.edges
+
+    @cached_property
+    def scaled(self):
+        return scale_rows(self.frames.table, self.chain.smallest_weight)
+
+    def lanes(self, chosen):
+        return self._lanes(self.order, chosen, self.offsets[-1])
+
+    def lanes_again(self, chosen):
+        """Lanes hold everything, even if most stay empty."""
+        lengths = self.offsets[chosen + 1] - self.offsets[chosen]
+        order = chosen[np.argsort(-lengths, kind="stable")]
+        chunk = 1
+        if self.posteriors is not None:
+            chunk = _lanes_chunk(int(lengths.max()), self.graph.n_nodes, self.graph.n_states)
+        if not chunk or self.graph.n_edges == 0 or not self.chain.for_lanes:
+            order = None
+        return self._lanes(order, chosen, chunk)
+
+    def _lanes(self, order, chosen, chunk):
+        chain = self.chain
+        if order is None:
+            return chosen
+        table, row_max = self.frames.table, None
+        if self.index is not None and not self.scaled[2].any():
+            table, row_max, _ = self.scaled
+        lanes_sums(
+            self.graph.layout, chain.weights, chain.smallest_weight, chain.start, table, row_max,
+            self.index, self.offsets, self.seq_weights, order, chunk, self.log_z, self.posteriors,
+            self.edges,
+        )  # fmt: skip
+        return chosen[:0]
+
+    def two_ended(self, chosen):
+        graph, chain = self.graph, self.chain
+        if not handles(graph.layout):
+            return chosen
+        pairs = None if self.edges is None else np.zeros((graph.n_states, graph.n_states))
+        two_ended(
+            graph.layout, chain.weights, chain.smallest_weight, chain.start, self.frames.table,
+            self.index, self.offsets, self.seq_weights, chosen, self.log_z, self.redo,
+            self.posteriors, pairs,
+        )  # fmt: skip
+        if pairs is not None:
+            self.edges += pairs.ravel()[graph.base_edges]
+        return np.flatnonzero(self.redo)
+
+    def blocks(self, chosen):
+        graph, chain = self.graph, self.chain
+        table, row_max, row_lossy = self.scaled
+        table, by_node = _by_node(graph, table, self.frames)
+        entries = None if self.edges is None else np.zeros(len(chain.sum_entries))
+        forward_backward(
+            graph.layout, chain.weights, chain.sum_entries, chain.back_entries, chain.start,
+            table, by_node, row_max, row_lossy, self.index, self.offsets, self.seq_weights, chosen,
+            settings.table_bytes, self.log_z, self.redo, self.posteriors, entries,
+        )  # fmt: skip
+        if entries is not None:
+            self.edges += entries[graph.ahead.slot]
+        return np.flatnonzero(self.redo)
+
+    def log_space(self, chosen):
+        chain = self.chain
+        forward_backward_log(
+            self.graph.layout, chain.log_weights, chain.log_start, self.frames.table, self.index,
+            self.offsets, self.seq_weights, chosen, settings.table_bytes, self.log_z,
+            self.posteriors, self.edges,
+        )  # fmt: skip
+        return chosen[:0]
+
+
+def _decode(chain, frames, offsets, labels, n_jobs):
+    graph = chain.graph
+    chain._check(frames, offsets)
+    whole_numbers = labels is None or labels.dtype.kind in "iu"
+    of_nodes = graph.node_states
+    if labels is not None and whole_numbers:
+        of_nodes = labels[of_nodes]
+    of_nodes = of_nodes.astype(np.int64)
+    path = np.empty(frames.n_steps, dtype=np.int64 if whole_numbers else labels.dtype)
+    log_prob = np.empty(len(offsets) - 1)
+
+    def prepare(part, cut, order, begin, end):
+        answer = path[offsets[begin] : offsets[end]]
+        found = answer if whole_numbers else np.empty(len(answer), dtype=np.int64)
+        decode = _decoding(chain, part, cut, order, of_nodes, found, log_prob[begin:end])
+
+        def run():
+            decode()
+            if not whole_numbers:
+                labels.take(found, out=answer, mode="clip")  # of an infeasible path, anything
+
+        return run
+
+    lanes = graph.few_edges and graph.n_edges > 0
+    work_through(prepare, frames, offsets, n_jobs, graph.n_nodes if lanes else None)
+    if labels is not None and whole_numbers:
+        path = path.astype(labels.dtype, copy=False)
+    return path, log_prob
+
+
+def _decoding(chain, frames, offsets, order, of_nodes, path, log_prob):
+    """What decodes some sequences when it is called."""
+    graph, index = chain.graph, index_of(frames)
+    if order is not None:
+        return partial(
+            lanes_viterbi, graph.layout, chain.log_weights, chain.log_start, frames.table, index,
+            offsets, order, of_nodes, path, log_prob,
+        )  # fmt: skip
+    table, by_node = _by_node(graph, frames.table, frames)
+    return partial(
+        viterbi, graph.layout, chain.log_weights, chain._max_entries, chain.log_start, table,
+        by_node, index, offsets, of_nodes, settings.table_bytes, path, log_prob,
+    )  # fmt: skip
+
+
+def check_frames(frames, n_states, n_steps):
+    """Frames have one row per step and one column per state; the kernels rely on it."""
+    if frames.n_states != n_states:
+        raise ValueError(
+            f"The emission has {frames.n_states} states, but the chain has {n_states}."
+        )
+    if frames.n_steps != n_steps:
+        raise ValueError(
+            f"The emission gives the log-likelihoods of {frames.n_steps} steps, but there are "
+            f"{n_steps}."
+        )
+
+
+def labelled(path, labels):
+    """The labels of state indices, if there are any."""
+    return path if labels is None else labels.take(path, mode="clip")
+
+
+def mark_infeasible(posteriors, log_z, offsets):
+    if posteriors is not None:
+        for s in np.flatnonzero(np.isneginf(log_z)):
+            posteriors[offsets[s] : offsets[s + 1]] = np.nan
+
+
+def _lanes_chunk(n_steps, n_nodes, n_states):
+    """How many of the steps lanes keep at once, or None where that would be too much."""
+    most = settings.lanes_bytes_at_most
+    step, row = 64 * (5 * n_nodes + 2 * n_states), 64 * 2 * n_nodes
+    if step * n_steps <= most:
+        return n_steps
+    chunk = max(1, round(np.sqrt(n_steps * row / step)))
+    return chunk if step * chunk + row * n_steps / chunk <= most else None
+
+
+def _by_node(graph, table, frames):
+    """A table that few rows serve many steps with has one column per node; nothing is gathered.
+
+    Returns the table, and whether its columns are nodes.
+    """
+    if frames.index is None or 4 * len(table) > frames.n_steps:
+        return table, False
+    wide = np.zeros((len(table), WIDTH * graph.ahead.n_blocks))
+    wide[:, : graph.n_nodes] = table[:, graph.node_states]
+    return wide, True
+
+
+def index_of(frames):
+    """The row of the table of each step, as kernels take it; None where it is the step itself."""
+    return None if frames.index is None else np.ascontiguousarray(frames.index, dtype=np.int32)

@@ -1,0 +1,129 @@
+"""A semi-Markov chain on an augmented graph, with the methods of a `Chain`."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .._kernels.semi_markov import SemiLayout, segment_posteriors, segment_viterbi
+from .chain import Smoothed, check_frames, index_of, labelled, mark_infeasible
+from .durations import survival
+from .schedule import spread
+
+
+class SegmentCounts(NamedTuple):
+    """Expected counts of segments, weighted by sequence."""
+
+    transitions: np.ndarray  # (S, S) changes of state
+    complete: np.ndarray  # (S, D) segments of each duration
+    cut: np.ndarray  # (S, D) the same of last segments, which lasted at least so long
+
+
+class SemiMarkovChain:
+    """A semi-Markov chain on the nodes of an augmented graph, ready for the kernels.
+
+    Parameters
+    ----------
+    graph : AugmentedGraph
+        With an edge from every state to itself: a segment of several steps takes it.
+    startprob : array (S,)
+    transmat : array (S, S)
+        P(the next segment's state), zero on the diagonal.
+    durations : array (S, D)
+        P(a segment lasts 1, ..., D steps).
+    """
+
+    takes_parts = False  # whether frames may still have to be computed
+
+    def __init__(self, graph, startprob, transmat, durations):
+        self.graph = graph
+        self.parameters = tuple(np.array(p, dtype=float) for p in (startprob, transmat, durations))
+        start, transmat, durations = self.parameters
+        stay, entry, indptr, targets, base_edges = _edges_by_source(graph)
+        with np.errstate(divide="ignore"):
+            self.layout = SemiLayout(
+                graph.node_states, graph.start_nodes, graph.accept, entry, graph.epochs, stay,
+                indptr, targets, base_edges, np.log(transmat.ravel()[base_edges]),
+                np.log(start), np.log(durations), np.log(survival(durations)),
+            )  # fmt: skip
+
+    def has(self, *parameters):
+        """Whether these are the chain's parameters."""
+        return all(map(np.array_equal, self.parameters, parameters))
+
+    def decode(self, frames, offsets, *, labels=None, n_jobs=None):
+        """Best paths: (labels, or state indices, (n_steps,), log P(path, Y) (n_sequences,))."""
+        self._check(frames, offsets)
+        rows = index_of(frames)
+        path = np.empty(frames.n_steps, dtype=np.int32)
+        log_prob = np.empty(len(offsets) - 1)
+
+        def run(begin, end):
+            segment_viterbi(self.layout, frames.table, rows, offsets, begin, end, path, log_prob)
+
+        spread(run, offsets, n_jobs)
+        return labelled(path, labels), log_prob
+
+    def _check(self, frames, offsets):
+        check_frames(frames, self.graph.n_states, offsets[-1])
+        self.graph.controller.check_lengths(offsets)
+
+    def smooth(self, frames, offsets, *, seq_weights=None, counts=False, n_jobs=None):
+        """Likelihoods, marginals and, on request, expected counts of segments."""
+        return self._posteriors(frames, offsets, seq_weights, n_jobs, True, counts)
+
+    def log_likelihood(self, frames, offsets, *, n_jobs=None):
+        """log P(Y, Acc) of each sequence."""
+        return self._posteriors(frames, offsets, None, n_jobs, False, False).log_z
+
+    def _posteriors(self, frames, offsets, seq_weights, n_jobs, marginals, counts):
+        self._check(frames, offsets)
+        S, rows = self.graph.n_states, index_of(frames)
+        shape = self.parameters[2].shape
+        log_z = np.empty(len(offsets) - 1)
+        gamma = np.empty((frames.n_steps, S)) if marginals else None
+
+        def run(begin, end):
+            shapes = ((S, S), shape, shape) if counts else ()
+            tables = tuple(map(np.zeros, shapes)) or (None, None, None)
+            segment_posteriors(
+                self.layout, frames.table, rows, offsets, seq_weights, begin, end, log_z, gamma,
+                *tables,
+            )  # fmt: skip
+            return tables
+
+        parts = spread(run, offsets, n_jobs)
+        mark_infeasible(gamma, log_z, offsets)
+        expected = SegmentCounts(*map(sum, zip(*parts))) if counts else None
+        return Smoothed(log_z, gamma, expected)
+
+
+def _edges_by_source(graph):
+    """The graph's edges as the kernels want them: steps within a state, and changes of state.
+
+    Returns
+    -------
+    stay : (n_epochs, n_nodes), the node after another step in the same state, -1 where none
+    entry : (n_nodes,), whether a path can come from another state, or start there
+    indptr (n_epochs, n_nodes + 1), targets, base_edges : changes of state, by source
+    """
+    S, N = graph.n_states, graph.n_nodes
+    entry = np.zeros(N, dtype=bool)
+    entry[graph.start_nodes[graph.start_nodes >= 0]] = True
+    stay = np.full((len(graph.epochs), N), -1, dtype=np.int32)
+    indptr = np.zeros((len(graph.epochs), N + 1), dtype=np.int32)
+    targets, base_edges, offset = [], [], 0
+    for e, ends in enumerate(graph.indptr):
+        edges = slice(ends[0], ends[-1])
+        source, base = graph.sources[edges], graph.base_edges[edges]
+        target = np.repeat(np.arange(N), np.diff(ends))
+        same = base // S == base % S
+        stay[e, source[same]] = target[same]
+        source, base, target = source[~same], base[~same], target[~same]
+        entry[target] = True
+        order = np.lexsort((target, source))
+        targets.append(target[order])
+        base_edges.append(base[order])
+        counts = np.bincount(source, minlength=N)
+        indptr[e] = offset + np.concatenate([[0], np.cumsum(counts)])
+        offset += len(source)
+    return stay, entry, indptr, np.concatenate(targets), np.concatenate(base_edges)

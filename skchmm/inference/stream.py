@@ -1,0 +1,319 @@
+"""Observations one at a time: filtered marginals and decisions a fixed lag behind."""
+
+import numbers
+from collections import deque
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from .._kernels.filtering import best_source, completions, first_step, step
+from ..exceptions import InfeasibleSequenceError, InfeasibleSequenceWarning, warn
+from ..graph.completion import Live
+
+
+class Update(NamedTuple):
+    """What is known after an observation."""
+
+    step: int  # of the observation
+    proba: np.ndarray  # (S,) filtered marginals of its state, columns as in classes_
+    label: object  # decided for step - lag; None before that is 0
+
+
+class ConstrainedStream:
+    """Filtering and decisions while a sequence comes in, on feasible paths only.
+
+    After the observation y_t the marginals are P(x_t | y_0..y_t, F_t), where F_t says that the
+    path can still be completed feasibly:
+
+    - with `n_steps`, that the whole path of `n_steps` steps satisfies the constraints. What may
+      still come is weighted by the chain: a state from which the rules are hardly ever met in the
+      time that is left is improbable now.
+    - without, that x_0..x_t is the beginning of some feasible path, however long (x_0..x_t itself
+      included) and however improbable its rest.
+
+    The decision about step t - lag is the label there of the most probable path x_0..x_t given
+    y_0..y_t, F_t *and the labels decided before*. So the decisions make up the beginning of a
+    feasible path, which :meth:`finish` ends.
+
+    Parameters
+    ----------
+    model : fitted ConstrainedHMM
+    n_steps : int, optional
+        How long the sequence will be, where that is known.
+    lag : int, default=0
+        How many steps later a label is decided. A decision costs O(lag edges).
+
+    Attributes
+    ----------
+    n_seen : int
+        Observations so far.
+    path : ndarray
+        The labels decided so far.
+    log_feasibility : float
+        log P(F_t | y_0..y_t): how likely it is, as things stand, that the rules will have been
+        met (with `n_steps`) or can be met (without).
+
+    Notes
+    -----
+    Observations that some states cannot have produced at all (probability zero) may contradict
+    labels that were decided, though not the constraints. That, and a sequence without any feasible
+    path, raises :class:`~skchmm.InfeasibleSequenceError`; with ``on_infeasible="warn"`` in the
+    model the stream warns and goes on without regard to the decisions, or to the constraints.
+
+    Examples
+    --------
+    >>> from skchmm import ConstrainedHMM
+    >>> from skchmm.constraints import EndsIn
+    >>> model = ConstrainedHMM.from_parameters(
+    ...     [0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], states=["a", "b"], constraints=EndsIn("b"))
+    >>> stream = model.stream(n_steps=3, lag=1)
+    >>> for row in ([-1.0, -2.0], [-1.0, -1.0], [0.0, -0.5]):
+    ...     update = stream.push(row)
+    ...     print(update.step, update.proba.round(2), update.label)
+    0 [0.37 0.63] None
+    1 [0.19 0.81] b
+    2 [0. 1.] b
+    >>> stream.finish()
+    array(['b'], dtype='<U1')
+    """
+
+    def __init__(self, model, *, n_steps=None, lag=0):
+        check_is_fitted(model)
+        if n_steps is not None and (not isinstance(n_steps, numbers.Integral) or n_steps < 1):
+            raise ValueError(f"n_steps must be a positive number of steps, got {n_steps!r}.")
+        if not isinstance(lag, numbers.Integral) or lag < 0:
+            raise ValueError(f"lag must be a number of steps, 0 or more, got {lag!r}.")
+        self.model, self.n_steps, self.lag = model, n_steps, lag
+        self.n_seen = 0
+        self._free = _Filter(model._chain(constrained=False), lag)
+        self._filter = _Filter(model._chain(), lag)
+        self._future = self._futures(model._chain())
+        self._rows = []  # what the emission needs to see of the past
+        self._decided = []  # state indices
+        self._node = None  # of the last decision
+        self._window = []  # emissions of the steps that are not decided
+        self._values = []  # of the best paths from the last decision on, a row a step of these
+        self._constrained, self._finished = True, False
+
+    def _futures(self, chain):
+        if self.n_steps is None:
+            return Live(chain.graph)
+        chain.graph.controller.check_length(self.n_steps)
+        masses = np.empty((self.n_steps, chain.graph.n_nodes))
+        completions(chain.graph.layout, chain.log_weights, masses)
+        return masses
+
+    @property
+    def path(self):
+        return self.model.classes_[np.array(self._decided, dtype=np.int64)]
+
+    @property
+    def log_feasibility(self):
+        if self.n_seen == 0 or not self._constrained:
+            return np.nan
+        ahead = self._filter.alpha + self._future[self.n_seen - 1]
+        return float(_log_sum(ahead) + self._filter.log_scale - self._free.log_total())
+
+    def push(self, x):
+        """Take the next observation.
+
+        Parameters
+        ----------
+        x : a row of features, or one symbol or number where there is one feature
+            None or NaN where it is missing.
+
+        Returns
+        -------
+        Update
+            ``step``, ``proba`` (the filtered marginals, columns as in `classes_`) and ``label``
+            (the decision about ``step - lag``; None while there is no such step).
+        """
+        t = self.n_seen
+        if self._finished or t == self.n_steps:
+            raise ValueError(f"The sequence has ended after its {t} steps.")
+        self._filter.chain.graph.controller.check_length(t + 1)
+        log_b = self._emission(x)
+        self._free.push(log_b)
+        if not self._free.alive():
+            raise InfeasibleSequenceError(
+                f"The observations up to step {t} have probability zero under the model, with or "
+                "without constraints."
+            )
+        if self._filter is not self._free:
+            self._filter.push(log_b)
+        self._extend(t, log_b)
+        self.n_seen += 1
+        if not np.isfinite(self._filter.alpha + self._future[t]).any():
+            self._leave_constraints(f"No feasible path agrees with the observations up to step {t}")
+        elif not np.isfinite(self._values[-1] + self._future[t]).any():
+            self._leave_decisions(
+                f"The observation at step {t} contradicts the labels that were decided before it, "
+                f"{self.lag} steps behind; with a larger lag they are decided later"
+            )
+        label = None
+        if t >= self.lag:
+            label = self._decide(self._future[t], len(self._window) - self.lag)
+        return Update(t, self._filter.marginals(self._future[t]), label)
+
+    def finish(self):
+        """End the sequence here.
+
+        Returns
+        -------
+        ndarray of labels
+            The decisions about the last steps, so that `path` is complete and feasible.
+        """
+        if self._finished or self.n_seen == 0:
+            raise ValueError("There is no sequence to finish.")
+        if self.n_steps is not None and self.n_seen < self.n_steps:
+            raise ValueError(f"The sequence has {self.n_steps} steps, of which {self.n_seen} came.")
+        before = len(self._decided)
+        accept = np.where(self._filter.chain.graph.accept, 0.0, -np.inf)
+        last = self._values[-1] if self._values else _at(self._node, len(accept))
+        if not np.isfinite(last + accept).any():
+            self._leave_constraints(
+                f"No feasible path with the labels decided before ends after {self.n_seen} steps"
+            )
+            accept = np.zeros(self._filter.chain.graph.n_nodes)
+        self._finished = True
+        if self._window:
+            self._decide(accept, len(self._window))
+        return self.path[before:]
+
+    # ------------------------------------------------------------- decisions
+    def _extend(self, t, log_b):
+        """Add step t to the window, with the values of paths that agree with the decisions."""
+        chain = self._filter.chain
+        if t == 0:
+            values = _first(chain, log_b)
+        else:
+            before = self._values[-1] if self._values else _at(self._node, chain.graph.n_nodes)
+            values = _step(chain, t, before, log_b, best=True)
+        self._window.append(log_b)
+        self._values.append(values - max(values.max(initial=-np.inf), -1e300))
+
+    def _decide(self, future, n):
+        """Decide the first n steps of the window; the label of the last of them."""
+        chain, t = self._filter.chain, self.n_seen - 1
+        nodes = [int(np.argmax(self._values[-1] + future))]
+        for back in range(len(self._window) - 1):
+            before = self._values[-2 - back]
+            nodes.append(
+                best_source(chain.graph.layout, chain.log_weights, t - back, before, nodes[-1])
+            )
+        nodes = nodes[::-1][:n]
+        self._node = nodes[-1]
+        self._decided += chain.graph.node_states[nodes].tolist()
+        # What is left of the window starts from the decision.
+        rest, self._window, self._values = self._window[n:], [], []
+        for k, log_b in enumerate(rest):
+            self._extend(self.n_seen - len(rest) + k, log_b)
+        return self.model.classes_[self._decided[-1]]
+
+    def _complain(self, what, instead):
+        if self.model.on_infeasible != "warn":
+            raise InfeasibleSequenceError(f"{what}.")
+        warn(f"{what}. {instead}", InfeasibleSequenceWarning)
+
+    def _leave_constraints(self, what):
+        self._complain(what, "From here on the constraints are left out.")
+        self._constrained = False
+        self._filter, self._future = self._free, _Anything(self._free.chain.graph.n_nodes)
+        self._values = self._free.last_values(len(self._window))
+
+    def _leave_decisions(self, what):
+        self._complain(what, "From here on those labels are not taken into account.")
+        self._values = self._filter.last_values(len(self._window))
+
+    # -------------------------------------------------------------- emissions
+    def _emission(self, x):
+        """Log-likelihood of the observation under every state."""
+        emission = self.model.emission_
+        order = getattr(emission, "order", 0)
+        self._rows = (self._rows[-order:] if order else []) + [_row(x)]
+        X = np.concatenate(self._rows)
+        encoded = emission.encode(X, np.array([0, len(X)]), reset=False)
+        return np.ascontiguousarray(emission.log_likelihood(encoded).dense()[-1])
+
+
+class _Filter:
+    """The forward recursion of a chain, one step at a time, and that of the best paths."""
+
+    def __init__(self, chain, lag):
+        self.chain = chain
+        self.alpha = None  # log, the largest 0
+        self.log_scale = 0.0
+        self._values = deque(maxlen=lag + 1)
+        self._t = 0
+
+    def push(self, log_b):
+        if self._t == 0:
+            alpha = values = _first(self.chain, log_b)
+        else:
+            alpha = _step(self.chain, self._t, self.alpha, log_b, best=False)
+            values = _step(self.chain, self._t, self._values[-1], log_b, best=True)
+        self._t += 1
+        top = max(alpha.max(initial=-np.inf), -1e300)
+        self.alpha = alpha - top
+        self.log_scale += top
+        self._values.append(values - max(values.max(initial=-np.inf), -1e300))
+
+    def last_values(self, n):
+        """Values of the best paths at the last n steps."""
+        return list(self._values)[len(self._values) - n :]
+
+    def alive(self):
+        return self.alpha.max(initial=-np.inf) > -np.inf
+
+    def log_total(self):
+        return _log_sum(self.alpha) + self.log_scale
+
+    def marginals(self, future):
+        log_mass = self.alpha + future
+        mass = np.exp(log_mass - log_mass.max())
+        graph = self.chain.graph
+        by_state = np.bincount(graph.node_states, weights=mass, minlength=graph.n_states)
+        return by_state / by_state.sum()
+
+
+class _Anything:
+    """A future that excludes nothing."""
+
+    def __init__(self, n_nodes):
+        self._row = np.zeros(n_nodes)
+
+    def __getitem__(self, t):
+        return self._row
+
+
+def _first(chain, log_b):
+    out = np.empty(chain.graph.n_nodes)
+    first_step(chain.graph.layout, chain.log_start, log_b, out)
+    return out
+
+
+def _step(chain, t, before, log_b, *, best):
+    out = np.empty(chain.graph.n_nodes)
+    step(chain.graph.layout, chain.log_weights, t, before, log_b, best, out)
+    return out
+
+
+def _at(node, n_nodes):
+    row = np.full(n_nodes, -np.inf)
+    row[node] = 0.0
+    return row
+
+
+def _log_sum(values):
+    top = values.max(initial=-np.inf)
+    return top if top == -np.inf else top + np.log(np.exp(values - top).sum())
+
+
+def _row(x):
+    """One observation as the single row of an array."""
+    if isinstance(x, str) or np.ndim(x) == 0:
+        row = np.array([x])
+        return np.array([x], dtype=object) if row.dtype.kind not in "iufbUS" else row
+    row = np.asarray(x)
+    return row.reshape(1, -1) if row.ndim == 1 else row
