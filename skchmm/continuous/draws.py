@@ -6,7 +6,7 @@ from .._kernels.forward_backward import scale_rows
 from .._kernels.gapped import forward_backward
 from ..inference.chain import index_of
 from ..inference.settings import settings
-from .gaps import Gaps
+from .generator import Gaps
 from .log_space import filter_log
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from .._kernels.layout import Layout
 from ..inference.kbest import iterate_paths
-from .gaps import Gaps
+from .generator import Gaps
 
 
 def best_distinct_paths(chain, frames, k):

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from ..estimators.estimation import normalise
-from ..estimators.transitions import Transitions
+from ..estimators.transitions import Transitions, normalise
 from ..exceptions import warn
 from ..inference.durations import fit_durations, geometric
 from ..inference.semi_markov import SemiMarkovChain

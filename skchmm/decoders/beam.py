@@ -129,12 +129,12 @@ random_state, verbose
         self.local_controller_ = compile(local, states, max_nodes=self.max_nodes)
         return others
 
-    def _decode(self, sequences, frames, labels=None):
+    def _best_paths(self, sequences, frames, labels=None):
         frames = frames.whole()
         path, log_prob = self._search(frames, sequences.offsets)
         dead = np.flatnonzero(np.isneginf(log_prob))
         if len(dead):
-            free, free_prob = super()._decode(sequences, frames)
+            free, free_prob = super()._best_paths(sequences, frames)
             self._report_dead(sequences, dead)
             for s in dead:
                 steps = slice(*sequences.offsets[s : s + 2])

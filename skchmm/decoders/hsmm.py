@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..constraints.rules import warn_not_enforced
+from ..estimators.em import with_callbacks
 from ..estimators.likelihood import LikelihoodModel
-from ..estimators.progress import with_callbacks
 from ..inference.durations import FAMILIES
 from ._segments import Segments
 
@@ -187,7 +187,7 @@ class HSMMDecoder(LikelihoodModel):
         -------
         self
         """
-        return self._fit(X, y, lengths, groups, weights)
+        return self._fit_sequences(X, y, lengths, groups, weights)
 
     def _conclude(self):
         self.not_enforced_ = [] if self.enforce else list(self.constraints_)

@@ -11,13 +11,13 @@ from .._kernels.perceptron import train_pass
 from ..constraints.rules import warn_not_enforced
 from ..emissions import Frames
 from ..estimators.base import SequenceEstimator
-from ..estimators.fitting import mine_constraints, pop_sample_weight
-from ..estimators.progress import CallbackSupportMixin, Progress, with_callbacks
+from ..estimators.em import CallbackSupportMixin, Progress, with_callbacks
+from ..estimators.likelihood import mine_constraints, pop_sample_weight
 from ..estimators.questions import KBestMixin
 from ..inference.chain import ScoredChain
-from ..sequences.aligned import read_labels, read_weights
-from ..sequences.encoding import choose_states, encode_labels
-from ..sequences.forms import Sequences, read_sequences
+from ..sequences.aligned import read_weights
+from ..sequences.forms import Sequences, read_labels, read_sequences
+from ..sequences.labels import choose_states, encode_labels
 from ._features import KINDS, ColumnFeatures, DictFeatures, as_rows, holds_dicts
 
 

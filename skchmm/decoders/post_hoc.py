@@ -129,9 +129,9 @@ random_state, verbose
         self._last = {}  # predict may not set attributes of a fitted estimator, so it fills this
         return super()._conclude()
 
-    def _decode(self, sequences, frames, labels=None):
+    def _best_paths(self, sequences, frames, labels=None):
         frames = frames.whole()
-        path, log_prob = super()._decode(sequences, frames)
+        path, log_prob = super()._best_paths(sequences, frames)
         offsets, chain = sequences.offsets, self._chain()
         feasible = self.controller_.accepts_encoded(path, offsets)
         n_examined = np.ones(len(feasible), dtype=np.int64)

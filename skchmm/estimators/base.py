@@ -15,9 +15,9 @@ from ..exceptions import InfeasibleSequenceError, InfeasibleSequenceWarning, war
 from ..graph import AugmentedGraph
 from ..inference.chain import check_frames, labelled
 from ..inference.schedule import Allowed, steps_at_once, threads_of
-from ..sequences.aligned import read_labels, read_step_weights
-from ..sequences.encoding import encode_labels
-from ..sequences.forms import read_sequences
+from ..sequences.aligned import read_step_weights
+from ..sequences.forms import read_labels, read_sequences
+from ..sequences.labels import encode_labels
 
 ALGORITHMS = ("viterbi", "posterior", "map")
 
@@ -200,12 +200,12 @@ class SequenceEstimator(DocumentedMixin, BaseEstimator):
         -------
         labels, in the form in which the sequences came
         """
-        return self._predict(self._read(X, lengths, groups))
+        return self._predict_sequences(self._read(X, lengths, groups))
 
-    def _predict(self, sequences):
+    def _predict_sequences(self, sequences):
         if self.algorithm == "viterbi":
             frames = self._pending(sequences)
-            return sequences.restore(self._decode(sequences, frames, self.classes_)[0])
+            return sequences.restore(self._best_paths(sequences, frames, self.classes_)[0])
         return sequences.restore(labelled(self._predict_index(sequences), self.classes_))
 
     def decode(
@@ -219,10 +219,10 @@ class SequenceEstimator(DocumentedMixin, BaseEstimator):
             log P(path, Y).
         path : labels, in the form in which the sequences came
         """
-        return self._decode_all(self._read(X, lengths, groups))
+        return self._decode_sequences(self._read(X, lengths, groups))
 
-    def _decode_all(self, sequences):
-        path, log_prob = self._decode(sequences, self._pending(sequences), self.classes_)
+    def _decode_sequences(self, sequences):
+        path, log_prob = self._best_paths(sequences, self._pending(sequences), self.classes_)
         return float(log_prob[0]) if sequences.is_single else log_prob, sequences.restore(path)
 
     def predict_proba(
@@ -306,7 +306,7 @@ class SequenceEstimator(DocumentedMixin, BaseEstimator):
         """State indices of `predict`, flat."""
         frames = self._pending(sequences)
         if self.algorithm == "viterbi":
-            return self._decode(sequences, frames)[0]
+            return self._best_paths(sequences, frames)[0]
         posteriors = self._posteriors(sequences, frames)
         if self.algorithm == "map":
             return posteriors.argmax(axis=1)
@@ -328,7 +328,7 @@ class SequenceEstimator(DocumentedMixin, BaseEstimator):
             _replace(path, free.best_feasible(frames, offsets, n_jobs=self.n_jobs)[0], offsets, bad)
         return path
 
-    def _decode(self, sequences, frames, labels=None):
+    def _best_paths(self, sequences, frames, labels=None):
         """Paths of labels, or of state indices, and their log probabilities."""
         path, log_prob = self._chain().decode(
             frames, sequences.offsets, labels=labels, n_jobs=self.n_jobs

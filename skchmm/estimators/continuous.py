@@ -17,8 +17,8 @@ from ..continuous.semantics import SEMANTICS, check_jump_path, split_jump_rules
 from ..sequences.times import read_times
 from .continuous_questions import CTQuestionsMixin
 from .continuous_sampling import CTSamplingMixin
+from .em import with_callbacks
 from .likelihood import LikelihoodModel
-from .progress import with_callbacks
 from .rates import Rates, generator_of
 
 
@@ -228,7 +228,7 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, LikelihoodModel):
         -------
         self
         """
-        return self._fit(X, y, lengths, groups, weights, times=times)
+        return self._fit_sequences(X, y, lengths, groups, weights, times=times)
 
     # ------------------------------------------------------------- inference
     def predict(
@@ -249,7 +249,7 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, LikelihoodModel):
         -------
         labels, in the form in which the sequences came
         """
-        return self._predict(self._read(X, lengths, groups, times=times))
+        return self._predict_sequences(self._read(X, lengths, groups, times=times))
 
     def decode(
         self,
@@ -267,7 +267,7 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, LikelihoodModel):
             log P(augmented states at the observations, Y, Acc).
         path : labels, in the form in which the sequences came
         """
-        return self._decode_all(self._read(X, lengths, groups, times=times))
+        return self._decode_sequences(self._read(X, lengths, groups, times=times))
 
     def predict_proba(
         self,
@@ -322,7 +322,7 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, LikelihoodModel):
         -------
         ndarray (n_sequences,)
         """
-        return self._log_likelihood(self._read(X, lengths, groups, times=times))
+        return self._log_likelihoods(self._read(X, lengths, groups, times=times))
 
     def log_feasibility(
         self,
@@ -364,7 +364,7 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, LikelihoodModel):
         -------
         float
         """
-        return self._score(self._read(X, lengths, groups, times=times), y, sample_weight)
+        return self._score_sequences(self._read(X, lengths, groups, times=times), y, sample_weight)
 
     # ------------------------------------------------------ other ways to get one
     @classmethod

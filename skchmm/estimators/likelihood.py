@@ -1,22 +1,86 @@
-"""What all models share that say how probable the observations are."""
+"""LikelihoodModel: what all models share that say how probable the observations are.
 
+Here is the one fit of all of them, for labelled, unlabelled and partly labelled sequences. The
+dynamics of a model (`Transitions`, `Rates`, `Segments`) say how states follow each other, and its
+emission what they produce; here is what is learned of the two, and in which order.
+"""
+
+import numbers
 from collections.abc import Sequence
 from copy import deepcopy
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from .. import emissions
-from ..sequences.aligned import read_weights
-from ..sequences.encoding import choose_states
+from ..constraints.compile import flatten
+from ..emissions.base import steps_in_part
+from ..exceptions import InfeasibleSequenceError
+from ..sequences.aligned import read_step_weights, read_weights
+from ..sequences.forms import Sequences, read_labels
+from ..sequences.labels import choose_states, encode_labels
 from .base import SequenceEstimator
-from .fitting import FitMixin
-from .progress import with_callbacks
+from .em import (
+    CallbackSupportMixin,
+    Progress,
+    accumulation,
+    expect,
+    parts_of,
+    run_em,
+    warn_not_converged,
+    with_callbacks,
+)
 from .transitions import Transitions
 
 
-class LikelihoodModel(FitMixin, SequenceEstimator):
+@dataclass(frozen=True)
+class Data:
+    """What a fit looks at, read once."""
+
+    sequences: Sequences
+    sample_weight: object
+    codes: np.ndarray | None  # state index of each step, -1 where it is not known
+    encoded: object = None  # the rows as the emission takes them
+
+    @property
+    def offsets(self):
+        return self.sequences.offsets
+
+    @cached_property
+    def step_weights(self):
+        if self.sample_weight is None:
+            return np.ones(self.sequences.n_steps)
+        return read_step_weights(self.sample_weight, self.sequences)
+
+    @cached_property
+    def weights(self):
+        """One per sequence."""
+        if self.sample_weight is None:
+            return np.ones(self.sequences.n_sequences)
+        return read_weights(self.sample_weight, self.sequences)
+
+    @cached_property
+    def is_labelled(self):
+        """Whether all labels are known."""
+        return self.codes is not None and bool((self.codes >= 0).all())
+
+    @cached_property
+    def has_labels(self):
+        """Whether any label is known."""
+        return self.codes is not None and bool((self.codes >= 0).any())
+
+
+class LikelihoodModel(CallbackSupportMixin, SequenceEstimator):
     """An estimator with an emission and with dynamics: how states follow each other."""
+
+    # scikit-learn takes a sample_weight in the signature of fit for a weight of exchangeable rows
+    # and tests it as one. Here it weighs sequences, so it is declared for routing instead.
+    __metadata_request__fit = {"sample_weight": None}
 
     _dynamics_of = Transitions
     _parameter_names = Transitions.names
@@ -59,7 +123,141 @@ class LikelihoodModel(FitMixin, SequenceEstimator):
         -------
         self
         """
-        return self._fit(X, y, lengths, groups, weights)
+        return self._fit_sequences(X, y, lengths, groups, weights)
+
+    def _fit_sequences(self, X, y, lengths, groups, weights, **times):
+        sample_weight = pop_sample_weight(weights)
+        self._check_parameters()
+        sequences = self._read(X, lengths, groups, reset=True, **times)
+        labels = None if y is None else read_labels(y, sequences)
+        emission = self._begin(sequences, labels)
+        codes = None if y is None else encode_labels(labels, self.classes_)
+        data = Data(sequences, sample_weight, codes, self._encode(emission, sequences))
+        self._compile(mine_constraints(self.constraints, y, lengths, groups))
+        context = self._init_callback_context(max_subtasks=None)
+        if data.is_labelled and self._counts_labels:
+            self._fit_labelled(emission, data)
+        else:
+            self._fit_em(emission, data, context)
+        return self._conclude()
+
+    _counts_labels = True  # whether a model with all labels is learned without EM
+
+    def _begin(self, sequences, labels):
+        """Choose the states and the emission; the emission has yet to be learned."""
+        if self.init == "fitted":
+            message = "init='fitted' needs a fitted estimator."
+            check_is_fitted(self, self._parameter_names[-1], msg=message)
+            return deepcopy(self.emission_)
+        _check_columns(self.emission, sequences.X)
+        emission = emissions.resolve(self.emission, sequences.X)
+        precomputed = isinstance(emission, emissions.Precomputed)
+        self.classes_ = choose_states(
+            self.states, self.n_states, labels, self.n_features_in_ if precomputed else None
+        )
+        return emission
+
+    def _encode(self, emission, sequences):
+        return emission.encode(sequences.X, sequences.offsets, reset=self.init != "fitted")
+
+    def _check_parameters(self):
+        self._check_choices()
+        if self.init not in ("auto", "kmeans", "random", "fitted"):
+            raise ValueError(
+                f"init must be 'auto', 'kmeans', 'random' or 'fitted', got {self.init!r}."
+            )
+        for name in ("smoothing", "tol"):
+            if not isinstance(getattr(self, name), numbers.Real):
+                raise ValueError(f"{name} must be a number, got {getattr(self, name)!r}.")
+        if not self.smoothing >= 0:
+            raise ValueError(f"smoothing must not be negative, got {self.smoothing!r}.")
+        if not (isinstance(self.n_iter, (int, np.integer)) and self.n_iter >= 0):
+            raise ValueError(f"n_iter must be an integer >= 0, got {self.n_iter!r}.")
+        if not (isinstance(self.n_init, (int, np.integer)) and self.n_init >= 1):
+            raise ValueError(f"n_init must be an integer >= 1, got {self.n_init!r}.")
+
+    def _learned(self, parameters, emission, history, converged):
+        for name, value in zip(self._parameter_names, parameters):
+            setattr(self, name, value)
+        self.emission_ = emission
+        self.history_, self.n_iter_, self.converged_ = history, max(len(history) - 1, 0), converged
+
+    # -------------------------------------------------------------- labelled
+    def _fit_labelled(self, emission, data):
+        dynamics = self._dynamics()
+        parameters = dynamics.estimate(dynamics.count(data))
+        self._fit_emission(emission, data, self.random_state)
+        self._learned(parameters, emission, [], True)
+
+    def _fit_emission(self, emission, data, random_state):
+        """Learn an emission from the labels that are known."""
+        emission.fit_supervised(
+            data.encoded, data.codes, len(self.classes_), data.step_weights, offsets=data.offsets,
+            smoothing=self.smoothing, random_state=random_state,
+        )  # fmt: skip
+
+    # -------------------------------------------------------------------- EM
+    def _fit_em(self, emission, data, context):
+        if emission.needs_labels and not data.has_labels:
+            raise ValueError(
+                f"{emission} is learned from labels only, and none were given: pass y, or use an "
+                "emission of skchmm.emissions."
+            )
+        dynamics, random_state = self._dynamics(), check_random_state(self.random_state)
+        least = steps_in_part(emission) if dynamics.in_parts else None
+        parts = parts_of(emission, data, len(self.classes_), self.n_jobs, least=least)
+
+        def e_step(parameters, learn):
+            *parameters, emission = parameters
+            accumulate = accumulation(emission) if learn else None
+            chain = self._chain(parameters)
+            expected = expect(chain, emission, parts, self.n_jobs, accumulate=accumulate)
+            return self._objective(expected.smoothed.log_z, data), expected
+
+        def m_step(parameters, expected):
+            *parameters, emission = parameters
+            if not emission.needs_labels:
+                emission = deepcopy(emission)
+                emission.maximise(expected.statistics)
+            counts = expected.smoothed.counts
+            return *dynamics.maximise(parameters, expected.starts, counts), emission
+
+        best = None
+        for _ in range(1 if self.init == "fitted" else self.n_init):
+            start = self._start_em(dynamics, deepcopy(emission), data, random_state)
+            progress = Progress(self, context, self.verbose)
+            result = run_em(
+                start, e_step, m_step, n_iter=self.n_iter, tol=self.tol, progress=progress
+            )
+            if best is None or result[1][-1] > best[1][-1]:
+                best = result
+        (*parameters, emission), history, converged = best
+        self._learned(parameters, emission, history, converged)
+        if not converged and self.n_iter > 0:
+            warn_not_converged(self.n_iter, self)
+
+    def _start_em(self, dynamics, emission, data, random_state):
+        """Start values: those of the dynamics, then the emission."""
+        if self.init == "fitted":
+            return *dynamics.impose(*self._parameters()), emission
+        at_random = self.init == "random" or self.n_init > 1
+        weights = dynamics.start_weights(data, random_state if at_random else None)
+        if not emission.needs_labels:
+            init = emission.default_init if self.init == "auto" else self.init
+            emission.initialise(
+                data.encoded, data.offsets, len(self.classes_), init=init, random_state=random_state
+            )
+        if data.has_labels:
+            self._fit_emission(emission, data, random_state)
+        return *dynamics.start(weights, data, random_state if at_random else None), emission
+
+    def _objective(self, log_z, data):
+        """log P(Y, Acc) of all sequences by weight."""
+        used = data.weights > 0
+        bad = np.flatnonzero(np.isneginf(log_z) & used)
+        if len(bad):
+            raise InfeasibleSequenceError(self._explain_briefly(data.sequences, bad[0]))
+        return float(np.dot(log_z[used], data.weights[used]))
 
     @classmethod
     def _from_parameters(cls, parameters, states, emission, constraints, params):
@@ -80,6 +278,7 @@ class LikelihoodModel(FitMixin, SequenceEstimator):
         model._compile(constraints)
         return model._conclude()
 
+    # ------------------------------------------------------------- questions
     def log_likelihood(
         self, X: Any, *, lengths: Sequence[int] | None = None, groups: Any = None
     ) -> np.ndarray:
@@ -89,9 +288,9 @@ class LikelihoodModel(FitMixin, SequenceEstimator):
         -------
         ndarray (n_sequences,)
         """
-        return self._log_likelihood(self._read(X, lengths, groups))
+        return self._log_likelihoods(self._read(X, lengths, groups))
 
-    def _log_likelihood(self, sequences):
+    def _log_likelihoods(self, sequences):
         return self._chain().log_likelihood(
             self._pending(sequences), sequences.offsets, n_jobs=self.n_jobs
         )
@@ -119,16 +318,46 @@ class LikelihoodModel(FitMixin, SequenceEstimator):
         -------
         float
         """
-        return self._score(self._read(X, lengths, groups), y, sample_weight)
+        return self._score_sequences(self._read(X, lengths, groups), y, sample_weight)
 
-    def _score(self, sequences, y, sample_weight):
+    def _score_sequences(self, sequences, y, sample_weight):
         if y is not None:
             return self._accuracy(sequences, y, sample_weight)
-        log_likelihood = self._log_likelihood(sequences)
+        log_likelihood = self._log_likelihoods(sequences)
         if sample_weight is None:
             return float(np.sum(log_likelihood))
         weights = read_weights(sample_weight, sequences)
         return float(np.dot(log_likelihood[weights > 0], weights[weights > 0]))
+
+
+def pop_sample_weight(weights):
+    """The one further argument that `fit` takes; see FitMixin."""
+    sample_weight = weights.pop("sample_weight", None)
+    if weights:
+        raise TypeError(f"fit() got an unexpected keyword argument {next(iter(weights))!r}")
+    return sample_weight
+
+
+def mine_constraints(constraints, y, lengths, groups):
+    """Constraints as a flat list; a miner in it learns from y."""
+    given = list(constraints) if isinstance(constraints, (list, tuple)) else [constraints]
+    parts = []
+    for part in given:
+        if hasattr(part, "fit") and not isinstance(part, type):  # a miner
+            if y is None:
+                raise ValueError(f"{type(part).__name__} mines constraints from labels: give y.")
+            part = clone(part).fit(y, lengths=lengths, groups=groups).constraints_
+        parts.append(part)
+    return flatten([part for part in parts if part is not None])
+
+
+def _check_columns(emission, X):
+    """1-d rows are symbols; 1-d numbers may have been meant as one row as well as one column."""
+    if emission == "auto" and len(X.shape) == 1 and getattr(X.dtype, "kind", "") == "f":
+        raise ValueError(
+            "Expected 2D array, got 1D array of floating-point numbers instead. Reshape your data "
+            "using X.reshape(-1, 1) if it has a single feature, or choose an emission."
+        )
 
 
 def _features_of(emission, n_states):

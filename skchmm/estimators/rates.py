@@ -7,7 +7,7 @@ import numpy as np
 from ..continuous.observed import ObservedChain
 from ..continuous.path import PathChain
 from ..continuous.semantics import reachable
-from .estimation import count_labels, known_pairs, known_probabilities, normalise, read_fixed
+from .transitions import count_labels, known_pairs, known_probabilities, normalise, read_fixed
 
 
 class Rates:

@@ -7,10 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..estimators.base import ALGORITHMS
 from ..estimators.questions import QuestionsMixin
 from ..inference.sampling import draw_constrained_paths
-from ..sequences.forms import holds_sequences
-
-# hmmlearn's scaled recursions give up where a step's likelihood is below 1e-300.
-_LOG_UNDERFLOW = np.log(1e-300)
+from .learning import labels_or_lengths, underflow
 
 
 class AnswersMixin(QuestionsMixin):
@@ -53,7 +50,7 @@ class AnswersMixin(QuestionsMixin):
         sequences = self._read(X, lengths, groups)
         frames = self._pending(sequences)
         if algorithm == "viterbi":
-            path, values = self._decode(sequences, frames, self.classes_)
+            path, values = self._best_paths(sequences, frames, self.classes_)
         else:
             posteriors = self._posteriors(sequences, frames)
             path, values = posteriors.argmax(axis=1), posteriors.max(axis=1)
@@ -74,7 +71,7 @@ class AnswersMixin(QuestionsMixin):
         sequences = self._read(X, lengths, groups)
         frames = self._pending(sequences)
         posteriors = self._posteriors(sequences, frames)
-        log_prob = self._log_likelihood(sequences, frames).sum()
+        log_prob = self._log_likelihoods(sequences, frames).sum()
         return float(log_prob), sequences.restore(posteriors)
 
     def score(self, X, y=None, lengths=None, *, groups=None):
@@ -96,7 +93,7 @@ class AnswersMixin(QuestionsMixin):
 
     def log_likelihood(self, X, lengths=None, *, groups=None):
         """log P(X) of each sequence; with constraints, log P(X, feasible)."""
-        return self._log_likelihood(self._read(X, lengths, groups))
+        return self._log_likelihoods(self._read(X, lengths, groups))
 
     def predict_proba(self, X, lengths=None, *, groups=None):
         """The posteriors of the states, (n_samples, n_components), or a list of them."""
@@ -115,12 +112,12 @@ class AnswersMixin(QuestionsMixin):
         self._check_underflow(frames)
         return super()._posteriors(sequences, frames)
 
-    def _log_likelihood(self, sequences, frames=None):
+    def _log_likelihoods(self, sequences, frames=None):
         frames = self._pending(sequences) if frames is None else frames
         self._check_underflow(frames)
         values = self._chain().log_likelihood(frames, sequences.offsets, n_jobs=self.n_jobs)
         if self.implementation == "scaling" and not self.constraints_ and np.isneginf(values).any():
-            raise _underflow()
+            raise underflow()
         return values
 
     # ---------------------------------------------------------- other answers
@@ -197,33 +194,3 @@ class AnswersMixin(QuestionsMixin):
         log_prob = self.score(X, lengths=lengths, groups=groups)
         n_steps = self._read(X, lengths, groups).n_steps
         return -2 * log_prob + sum(self._get_n_fit_scalars_per_param().values()) * np.log(n_steps)
-
-    def _check_underflow(self, frames):
-        if self.implementation != "scaling":
-            return
-        # column by column: numpy reduces a short last axis slowly
-        under = np.logical_and.reduce([column < _LOG_UNDERFLOW for column in frames.table.T])
-        if np.any(under if frames.index is None else under[frames.index]):
-            raise _underflow()
-
-
-def labels_or_lengths(X, y, lengths):
-    """Tell scikit-learn's fit(X, y) from hmmlearn's fit(X, lengths): (y, lengths).
-
-    Labels have one entry a row. Lengths could only have as many if all were 1, so whole numbers
-    are lengths if there are more or fewer of them than rows, or if all are 1.
-    """
-    if y is None or lengths is not None or holds_sequences(X):
-        return y, lengths
-    values = np.asarray(y)
-    if values.ndim != 1 or values.dtype.kind not in "iu":
-        return y, lengths
-    n = X.shape[0] if hasattr(X, "shape") else len(X)
-    return (None, values) if len(values) != n or (values == 1).all() else (y, None)
-
-
-def _underflow():
-    return ValueError(
-        "The scaled recursions underflow: some step is next to impossible in every state. Use "
-        "implementation='log'."
-    )

@@ -13,7 +13,7 @@ from ..constraints.compile import compile, flatten
 from ..estimators.base import ALGORITHMS
 from ..estimators.likelihood import LikelihoodModel
 from ..estimators.reasons import ReasonsMixin
-from ..sequences.encoding import label_array
+from ..sequences.labels import label_array
 from .answers import AnswersMixin
 from .hooks import HookedEmission, Learned, learn, overridden
 from .learning import LearningMixin
@@ -85,6 +85,12 @@ class BaseHMM(LearningMixin, AnswersMixin, ReasonsMixin, LikelihoodModel):
 
     n_components = Learned()
     n_features = Learned()
+
+    # What fit notes, under names that subclasses written for hmmlearn do not use.
+    _skchmm_labels = None  # of states, found in y
+    _skchmm_mined = (None, None)  # constraints as given, and as they came out of mining
+    _skchmm_controller = (None, None)  # what it was compiled from, and itself
+    _skchmm_monitor = (None, None)  # of EM, and the rule that it was made for, None if by the user
 
     def __init__(
         self,
@@ -164,15 +170,14 @@ class BaseHMM(LearningMixin, AnswersMixin, ReasonsMixin, LikelihoodModel):
     @property
     def monitor_(self):
         """What EM reported."""
-        if "_monitor" not in vars(self):
-            self.monitor_ = ConvergenceMonitor(self.tol, self.n_iter, self.verbose)
-            self._monitor_follows = self._stopping_rule()
-        return self._monitor
+        if self._skchmm_monitor[0] is None:
+            monitor = ConvergenceMonitor(self.tol, self.n_iter, self.verbose)
+            self._skchmm_monitor = (monitor, self._stopping_rule())
+        return self._skchmm_monitor[0]
 
     @monitor_.setter
     def monitor_(self, monitor):
-        self._monitor = monitor
-        self._monitor_follows = None
+        self._skchmm_monitor = (monitor, None)
 
     def _stopping_rule(self):
         return {"tol": self.tol, "n_iter": self.n_iter, "verbose": self.verbose}
@@ -197,13 +202,13 @@ class BaseHMM(LearningMixin, AnswersMixin, ReasonsMixin, LikelihoodModel):
         """The state labels."""
         if self.states is not None:
             return label_array(self.states)
-        labels = vars(self).get("_labels")
+        labels = self._skchmm_labels
         return np.arange(self.n_components) if labels is None else labels
 
     @property
     def constraints_(self):
         """The constraints as a flat list, mined ones included."""
-        given, found = vars(self).get("_mined", (None, None))
+        given, found = self._skchmm_mined
         if given is not None and given is self.constraints:
             return found
         return flatten(self.constraints)
@@ -213,10 +218,10 @@ class BaseHMM(LearningMixin, AnswersMixin, ReasonsMixin, LikelihoodModel):
         """What the constraints compile to."""
         constraints, states = self.constraints_, self.classes_.tolist()
         key = (constraints, states, self.max_nodes)
-        if vars(self).get("_controller_of", (None,))[0] != key:
+        if self._skchmm_controller[0] != key:
             controller = compile(constraints, states, max_nodes=self.max_nodes)
-            self._controller_of, self._chains = (key, controller), {}
-        return self._controller_of[1]
+            self._skchmm_controller, self._chains = (key, controller), {}
+        return self._skchmm_controller[1]
 
     @property
     def graph_(self):
@@ -232,7 +237,7 @@ class BaseHMM(LearningMixin, AnswersMixin, ReasonsMixin, LikelihoodModel):
         return HookedEmission(self) if emission is None else emission
 
     def _compile(self, constraints):
-        self._mined = (self.constraints, flatten(constraints))
+        self._skchmm_mined = (self.constraints, flatten(constraints))
 
     def _conclude(self):
         self._chain()

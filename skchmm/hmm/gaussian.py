@@ -8,7 +8,7 @@ from ..emissions.normal import COVARIANCE_TYPES
 from .base import BaseHMM
 from .covariances import check_covars
 from .hooks import learn, overridden
-from .steps import LEARNING_HOOKS
+from .learning import LEARNING_HOOKS
 
 
 class GaussianHMM(BaseHMM):

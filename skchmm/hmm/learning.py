@@ -1,25 +1,49 @@
-"""Fitting: from labels, or by EM in hmmlearn's order of update, report and stop."""
+"""Fitting in hmmlearn's order of update, report and stop, with the hooks that subclasses override.
 
+`fit` is that of all likelihood models; what differs is where EM starts, that parameters are
+attributes from the first iteration on, and that every step has hmmlearn's name.
+"""
+
+import logging
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from ..emissions.base import steps_in_part
-from ..estimators.estimation import count_labels, normalise
-from ..estimators.expectation import accumulation, expect, parts_of
-from ..estimators.progress import Progress, with_callbacks
-from ..sequences.encoding import known_labels
-from .answers import labels_or_lengths
+from ..estimators.em import Progress, accumulation, expect, parts_of, with_callbacks
+from ..estimators.transitions import count_labels, normalise, read_fixed
+from ..sequences.forms import holds_sequences
+from ..sequences.labels import known_labels
 from .hooks import as_rows, forget, learn, overridden
-from .steps import LEARNING_HOOKS, StepsMixin
+
+_log = logging.getLogger("skchmm.hmm")
+
+# hmmlearn's scaled recursions give up where a step's likelihood is below 1e-300.
+_LOG_UNDERFLOW = np.log(1e-300)
+
+LEARNING_HOOKS = (
+    "_do_mstep",
+    "_initialize_sufficient_statistics",
+    "_accumulate_sufficient_statistics",
+)
 
 
-class LearningMixin(StepsMixin):
+class LearningMixin:
     """`fit`, from labels or by EM."""
 
     @with_callbacks
-    def fit(self, X, y=None, lengths=None, *, groups=None, **weights):
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        lengths: Sequence[int] | None = None,
+        *,
+        groups: Any = None,
+        **weights: Any,
+    ) -> Self:
         """Learn from unlabelled, labelled or partly labelled sequences.
 
         Parameters
@@ -41,7 +65,7 @@ class LearningMixin(StepsMixin):
         self
         """
         y, lengths = labels_or_lengths(X, y, lengths)
-        return self._fit(X, y, lengths, groups, weights)
+        return self._fit_sequences(X, y, lengths, groups, weights)
 
     def _begin(self, sequences, labels):
         self._name_states(labels)
@@ -65,7 +89,7 @@ class LearningMixin(StepsMixin):
     def _name_states(self, labels):
         """Which state has which label, and how many there are."""
         forget(self, "n_components")
-        self._labels = None
+        self._skchmm_labels = None
         self._check_states()
         if self.states is not None or labels is None:
             return
@@ -73,7 +97,7 @@ class LearningMixin(StepsMixin):
         if found.dtype.kind in "iu" and ((found >= 0) & (found < S)).all():
             return
         if len(found) > 0 and S in (1, len(found)):
-            self._labels = found
+            self._skchmm_labels = found
             learn(self, "n_components", len(found))
         elif len(found) > 0:
             raise ValueError(
@@ -83,12 +107,12 @@ class LearningMixin(StepsMixin):
 
     def _settle_monitor(self):
         """Start counting anew; parameters changed since the monitor was made take effect."""
-        monitor, follows = self.monitor_, self._monitor_follows
-        if follows is not None:
+        monitor, made_for = self.monitor_, self._skchmm_monitor[1]
+        if made_for is not None:
             for name, value in self._stopping_rule().items():
-                if value != follows[name]:
+                if value != made_for[name]:
                     setattr(monitor, name, value)
-            self._monitor_follows = self._stopping_rule()
+            self._skchmm_monitor = (monitor, self._stopping_rule())
         monitor._reset()
 
     # -------------------------------------------------------------- labelled
@@ -226,3 +250,145 @@ class LearningMixin(StepsMixin):
         rows, cuts = as_rows(data.sequences.X), data.offsets[1:-1]
         for pieces in zip(*(np.split(part, cuts) for part in (rows, lattice, posteriors))):
             self._accumulate_sufficient_statistics(statistics, *pieces, None, None)
+
+    def _check_underflow(self, frames):
+        if self.implementation != "scaling":
+            return
+        # column by column: numpy reduces a short last axis slowly
+        under = np.logical_and.reduce([column < _LOG_UNDERFLOW for column in frames.table.T])
+        if np.any(under if frames.index is None else under[frames.index]):
+            raise underflow()
+
+    # ----------------------------------------- steps under hmmlearn's names
+    def _init(self, X, lengths=None):
+        """Start values for what `init_params` names and for what is not there yet."""
+        self._check_and_set_n_features(X)
+        S = self.n_components
+        rng = check_random_state(self.random_state)
+        if self._needs_init("s", "startprob_"):
+            self.startprob_ = rng.dirichlet(np.full(S, 1 / S))
+        if self._needs_init("t", "transmat_"):
+            self.transmat_ = rng.dirichlet(np.full(S, 1 / S), size=S)
+        n_scalars = self._get_n_fit_scalars_per_param()
+        wanted = sum(n_scalars.get(letter, 0) for letter in self.params)
+        if np.size(X) < wanted:
+            _log.warning(
+                "Fitting a model with %d free scalar parameters with only %d data points will "
+                "result in a degenerate solution.",
+                wanted,
+                np.size(X),
+            )
+        needed = [p for p, (name, _) in self._emission_parameters.items()
+                  if self._needs_init(p, name)]  # fmt: skip
+        if needed:
+            emission = self._emission(without=needed)
+            encoded = emission.encode(X, reset=True)
+            init, seed = emission.default_init, self.random_state
+            if init == "kmeans" and "m" not in needed:
+                init, seed = "random", 0  # only the covariances are used
+            emission.initialise(encoded, None, S, init=init, random_state=seed)
+            self._take(emission, needed)
+
+    def _needs_init(self, code, name):
+        if code not in self.init_params:
+            return not hasattr(self, name)
+        if hasattr(self, name):
+            _log.warning(
+                "Even though the %r attribute is set, it will be overwritten during "
+                "initialization because 'init_params' contains %r",
+                name,
+                code,
+            )
+        return True
+
+    def _check_and_set_n_features(self, X):
+        n_features = np.shape(X)[1]
+        if getattr(self, "n_features", n_features) != n_features:
+            raise ValueError(
+                f"Unexpected number of dimensions, got {n_features} but expected {self.n_features}"
+            )
+        learn(self, "n_features", n_features)
+
+    def _initialize_sufficient_statistics(self):
+        """Zero for every statistic of an iteration."""
+        S = self.n_components
+        statistics = {"nobs": 0, "start": np.zeros(S), "trans": np.zeros((S, S))}
+        emission = self._emission() if overridden(self, *LEARNING_HOOKS) else None
+        if emission is not None:  # who overrides may look for its statistics
+            nothing = emission.encode(np.full((1, self._n_columns()), np.nan), reset=False)
+            self._add(statistics, emission.accumulate(nothing, np.zeros((1, S))))
+        return statistics
+
+    def _accumulate_sufficient_statistics(
+        self, stats, X, lattice, posteriors, fwdlattice, bwdlattice
+    ):
+        """Add what one sequence says of the emission; starts and transitions are counted before.
+
+        `fwdlattice` and `bwdlattice` are None: under constraints there is none over states.
+        """
+        emission = self._emission()
+        if emission is not None:
+            self._add(stats, emission.accumulate(emission.encode(X, reset=False), posteriors))
+
+    def _add(self, statistics, more):
+        for name, value in self._as_hmmlearn_names(more).items():
+            statistics[name] = statistics.get(name, 0) + value
+
+    def _as_hmmlearn_names(self, statistics):
+        """Statistics of the emission under the names that hmmlearn gives them."""
+        return statistics
+
+    def _as_emission_names(self, statistics):
+        return statistics
+
+    def _fixed(self):
+        S = self.n_components
+        return (
+            read_fixed(self.startprob_fixed, (S,), "startprob_fixed"),
+            read_fixed(self.transmat_fixed, (S, S), "transmat_fixed"),
+        )
+
+    def _do_mstep(self, stats):
+        """The parameters that `params` names, from the statistics; zeros stay zero."""
+        start_fixed, trans_fixed = self._fixed()
+        if "s" in self.params:
+            self.startprob_ = _update(
+                self.startprob_, stats["start"], self.startprob_prior, start_fixed
+            )
+        if "t" in self.params:
+            self.transmat_ = _update(
+                self.transmat_, stats["trans"], self.transmat_prior, trans_fixed
+            )
+        letters = [letter for letter in self._emission_parameters if letter in self.params]
+        if letters:
+            emission = self._emission()
+            emission.maximise(self._as_emission_names(stats))
+            self._take(emission, letters)
+
+
+def labels_or_lengths(X, y, lengths):
+    """Tell scikit-learn's fit(X, y) from hmmlearn's fit(X, lengths): (y, lengths).
+
+    Labels have one entry a row. Lengths could only have as many if all were 1, so whole numbers
+    are lengths if there are more or fewer of them than rows, or if all are 1.
+    """
+    if y is None or lengths is not None or holds_sequences(X):
+        return y, lengths
+    values = np.asarray(y)
+    if values.ndim != 1 or values.dtype.kind not in "iu":
+        return y, lengths
+    n = X.shape[0] if hasattr(X, "shape") else len(X)
+    return (None, values) if len(values) != n or (values == 1).all() else (y, None)
+
+
+def _update(old, counts, prior, fixed):
+    """Posterior mode of distributions; a row without counts keeps its old values."""
+    total = np.maximum(np.asarray(prior) - 1.0 + counts, 0.0)
+    return normalise(np.where(old == 0, 0.0, total), fixed, old)
+
+
+def underflow():
+    return ValueError(
+        "The scaled recursions underflow: some step is next to impossible in every state. Use "
+        "implementation='log'."
+    )

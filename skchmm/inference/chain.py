@@ -16,7 +16,7 @@ from .._kernels.lanes_viterbi import lanes_viterbi
 from .._kernels.log_space import forward_backward_log
 from .._kernels.two_ended import handles, two_ended
 from .._kernels.viterbi import viterbi
-from ..graph.blocks import WIDTH
+from ..graph.augmented import WIDTH
 from ..graph.completion import positions_of_death
 from .kbest import iterate_paths
 from .schedule import spread, work_through
@@ -66,11 +66,6 @@ class ScoredChain:
     @cached_property
     def _max_entries(self):
         return self.graph.ahead.spread(self.log_weights, -np.inf)
-
-    def _check(self, frames, offsets):
-        check_frames(frames, self.graph.n_states, offsets[-1])
-        if self.graph.controller.horizon is not None:
-            self.graph.controller.check_lengths(offsets)
 
     def has(self, log_start, log_transmat):
         """Whether these are the chain's parameters."""
@@ -174,7 +169,7 @@ class Chain(ScoredChain):
 
     def _sums(self, frames, offsets, seq_weights, n_jobs, marginals, counts):
         graph, S = self.graph, self.graph.n_states
-        self._check(frames, offsets)
+        check_input(graph, frames, offsets)
         log_z = np.empty(len(offsets) - 1)
         posteriors = np.empty((frames.n_steps, S)) if marginals else None
 
@@ -324,7 +319,7 @@ class _Sums:
 
 def _decode(chain, frames, offsets, labels, n_jobs):
     graph = chain.graph
-    chain._check(frames, offsets)
+    check_input(graph, frames, offsets)
     whole_numbers = labels is None or labels.dtype.kind in "iu"
     of_nodes = graph.node_states
     if labels is not None and whole_numbers:
@@ -367,8 +362,15 @@ def _decoding(chain, frames, offsets, order, of_nodes, path, log_prob):
     )  # fmt: skip
 
 
+def check_input(graph, frames, offsets):
+    """What the kernels rely on: the size of frames, and no sequence beyond the horizon."""
+    check_frames(frames, graph.n_states, offsets[-1])
+    if graph.controller.horizon is not None:
+        graph.controller.check_lengths(offsets)
+
+
 def check_frames(frames, n_states, n_steps):
-    """Frames have one row per step and one column per state; the kernels rely on it."""
+    """Frames have one row per step and one column per state."""
     if frames.n_states != n_states:
         raise ValueError(
             f"The emission has {frames.n_states} states, but the chain has {n_states}."

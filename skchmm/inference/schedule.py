@@ -13,7 +13,7 @@ from joblib import cpu_count
 
 from .._kernels.threads import Allowed
 from ..emissions.base import PendingFrames
-from ..graph.blocks import WIDTH
+from ..graph.augmented import WIDTH
 from .settings import settings
 
 MOST_THREADS = 1024

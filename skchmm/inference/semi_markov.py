@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._kernels.semi_markov import SemiLayout, segment_posteriors, segment_viterbi
-from .chain import Smoothed, check_frames, index_of, labelled, mark_infeasible
+from .chain import Smoothed, check_input, index_of, labelled, mark_infeasible
 from .durations import survival
 from .schedule import spread
 
@@ -52,7 +52,7 @@ class SemiMarkovChain:
 
     def decode(self, frames, offsets, *, labels=None, n_jobs=None):
         """Best paths: (labels, or state indices, (n_steps,), log P(path, Y) (n_sequences,))."""
-        self._check(frames, offsets)
+        check_input(self.graph, frames, offsets)
         rows = index_of(frames)
         path = np.empty(frames.n_steps, dtype=np.int32)
         log_prob = np.empty(len(offsets) - 1)
@@ -63,10 +63,6 @@ class SemiMarkovChain:
         spread(run, offsets, n_jobs)
         return labelled(path, labels), log_prob
 
-    def _check(self, frames, offsets):
-        check_frames(frames, self.graph.n_states, offsets[-1])
-        self.graph.controller.check_lengths(offsets)
-
     def smooth(self, frames, offsets, *, seq_weights=None, counts=False, n_jobs=None):
         """Likelihoods, marginals and, on request, expected counts of segments."""
         return self._posteriors(frames, offsets, seq_weights, n_jobs, True, counts)
@@ -76,7 +72,7 @@ class SemiMarkovChain:
         return self._posteriors(frames, offsets, None, n_jobs, False, False).log_z
 
     def _posteriors(self, frames, offsets, seq_weights, n_jobs, marginals, counts):
-        self._check(frames, offsets)
+        check_input(self.graph, frames, offsets)
         S, rows = self.graph.n_states, index_of(frames)
         shape = self.parameters[2].shape
         log_z = np.empty(len(offsets) - 1)

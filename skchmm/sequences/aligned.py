@@ -1,54 +1,10 @@
-"""What comes with sequences, one value per step or per sequence: labels, times, weights."""
+"""Weights of sequences, and label paths that come on their own or in pairs."""
 
 from numbers import Number
 
 import numpy as np
 
-from .forms import _concatenate, _is_nested, _read_list, _vector, _with_offsets
-
-
-def read_labels(y, sequences, name="y"):
-    """Read labels in the same form as `sequences`, as one flat array.
-
-    Missing labels (None, NaN, -1) are left as they are.
-    """
-    return read_rows(y, sequences, name)
-
-
-def read_rows(values, sequences, name):
-    """Read one value a step (labels, times), in the same form as `sequences`, as one array."""
-    nested = _is_nested(values)
-    if sequences.form != "list":
-        if nested:
-            raise ValueError(
-                f"{name} is a list of sequences but {sequences.name} is not: give both as lists of "
-                f"sequences, or {name} as a 1-d array with one value a row."
-            )
-        values = _vector(values, name)
-        if len(values) != sequences.n_steps:
-            raise ValueError(
-                f"{name} has {len(values)} values but {sequences.name} has {sequences.n_steps} "
-                f"rows; expected one value a row."
-            )
-        return values
-    if isinstance(values, np.ndarray) and values.ndim == 2:
-        nested = True
-    if not nested:
-        raise ValueError(
-            f"{sequences.name} is a list of {sequences.n_sequences} sequences, so {name} must be a "
-            f"list of {sequences.n_sequences} 1-d arrays, one value a step."
-        )
-    if len(values) != sequences.n_sequences:
-        raise ValueError(
-            f"{name} has {len(values)} sequences but {sequences.name} has {sequences.n_sequences}."
-        )
-    values = [_vector(item, f"{name}[{i}]") for i, item in enumerate(values)]
-    for i, (item, length) in enumerate(zip(values, sequences.lengths.tolist())):
-        if len(item) != length:
-            raise ValueError(
-                f"{name}[{i}] has {len(item)} values but {sequences.name}[{i}] has {length} steps."
-            )
-    return _concatenate(values)
+from .forms import _is_nested, _read_list, _vector, _with_offsets, read_rows
 
 
 def read_weights(sample_weight, sequences):

@@ -157,6 +157,50 @@ def read_sequences(X, *, lengths=None, groups=None, name="X"):
     return _with_offsets(X, n, lengths, groups, name)
 
 
+def read_labels(y, sequences, name="y"):
+    """Read labels in the same form as `sequences`, as one flat array.
+
+    Missing labels (None, NaN, -1) are left as they are.
+    """
+    return read_rows(y, sequences, name)
+
+
+def read_rows(values, sequences, name):
+    """Read one value a step (labels, times), in the same form as `sequences`, as one array."""
+    nested = _is_nested(values)
+    if sequences.form != "list":
+        if nested:
+            raise ValueError(
+                f"{name} is a list of sequences but {sequences.name} is not: give both as lists of "
+                f"sequences, or {name} as a 1-d array with one value a row."
+            )
+        values = _vector(values, name)
+        if len(values) != sequences.n_steps:
+            raise ValueError(
+                f"{name} has {len(values)} values but {sequences.name} has {sequences.n_steps} "
+                f"rows; expected one value a row."
+            )
+        return values
+    if isinstance(values, np.ndarray) and values.ndim == 2:
+        nested = True
+    if not nested:
+        raise ValueError(
+            f"{sequences.name} is a list of {sequences.n_sequences} sequences, so {name} must be a "
+            f"list of {sequences.n_sequences} 1-d arrays, one value a step."
+        )
+    if len(values) != sequences.n_sequences:
+        raise ValueError(
+            f"{name} has {len(values)} sequences but {sequences.name} has {sequences.n_sequences}."
+        )
+    values = [_vector(item, f"{name}[{i}]") for i, item in enumerate(values)]
+    for i, (item, length) in enumerate(zip(values, sequences.lengths.tolist())):
+        if len(item) != length:
+            raise ValueError(
+                f"{name}[{i}] has {len(item)} values but {sequences.name}[{i}] has {length} steps."
+            )
+    return _concatenate(values)
+
+
 def _with_offsets(X, n, lengths, groups, name):
     if lengths is None and groups is None:
         return Sequences(X, np.array((0, n), dtype=np.int64), "stacked", name=name)

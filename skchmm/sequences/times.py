@@ -4,7 +4,7 @@ from datetime import date, timedelta
 
 import numpy as np
 
-from .aligned import read_rows
+from .forms import read_rows
 
 NANOSECONDS = 1e9
 EPS = np.finfo(np.float64).eps

@@ -31,7 +31,7 @@ from skchmm.constraints import (
     Transitions,
     Window,
 )
-from skchmm.continuous.gaps import Gaps
+from skchmm.continuous.generator import Gaps
 from skchmm.emissions import Frames
 from skchmm.inference.settings import settings as sizes
 from tests.continuous.oracle import KilledChain, ObservedPaths, random_generator

@@ -12,7 +12,6 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skchmm import hmm
-
 from tests.estimators.test_estimator_checks import EXPECTED_FAILURES
 
 

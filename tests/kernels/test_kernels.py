@@ -12,7 +12,7 @@ from skchmm._kernels.two_ended import two_ended
 from skchmm.constraints import AtMostVisits, CoolDown, ExactVisits, Segments, VisitBy
 from skchmm.emissions import Frames
 from skchmm.graph import AugmentedGraph
-from skchmm.graph.blocks import WIDTH, Blocks
+from skchmm.graph.augmented import WIDTH, Blocks
 from skchmm.inference import chain as chains
 from skchmm.inference.chain import Chain
 from skchmm.inference.settings import settings as sizes

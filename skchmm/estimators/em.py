@@ -1,11 +1,101 @@
-"""The E-step of EM, some sequences at a time."""
+"""EM: the loop, its progress, and its E-step, some sequences at a time."""
 
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
+from ..exceptions import warn
 from ..inference.schedule import Allowed, each, ranges_of, steps_at_once, threads_of
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # scikit-learn < 1.9
+
+    class CallbackSupportMixin:
+        """Stands in where scikit-learn has no callbacks."""
+
+        def _init_callback_context(self, max_subtasks=0):
+            return None
+
+    def with_callbacks(method):
+        return method
+
+
+class Progress:
+    """Tells callbacks and the terminal about iterations.
+
+    Parameters
+    ----------
+    estimator : the estimator being fitted
+    context : callback context or None
+    verbose : int
+    what : str
+        What an iteration is called.
+    """
+
+    def __init__(self, estimator, context, verbose, what="EM iteration"):
+        self.estimator = estimator
+        self.context = context
+        self.verbose = verbose
+        self.what = what
+        self._task = None
+
+    def begin(self):
+        if self.context is not None:
+            self._task = self.context.subcontext(task_name=self.what)
+            self._task.call_on_fit_task_begin(estimator=self.estimator)
+
+    def end(self, iteration, value, change):
+        """Report an iteration; True if a callback asks to stop."""
+        if self.verbose:
+            delta = "" if change is None else f"  ({change:+.3e})"
+            print(f"{self.what} {iteration:4d}  {value:.6f}{delta}", flush=True)
+        if self._task is None:
+            return False
+        return bool(self._task.call_on_fit_task_end(estimator=self.estimator))
+
+
+def run_em(start, e_step, m_step, *, n_iter, tol, progress):
+    """Iterate until the objective gains less than ``tol`` relative to its size.
+
+    Ends with an E-step, so that the last entry of the history belongs to the final parameters.
+
+    Parameters
+    ----------
+    start : object
+        Whatever e_step takes.
+    e_step : callable
+        (parameters, whether to learn from it) -> (objective, statistics)
+    m_step : callable
+        (parameters, statistics) -> parameters
+
+    Returns
+    -------
+    parameters, history (list of float), converged (bool)
+    """
+    parameters, history, converged = start, [], False
+    for iteration in range(n_iter + 1):
+        progress.begin()
+        value, statistics = e_step(parameters, iteration < n_iter)
+        change = value - history[-1] if history else None
+        history.append(value)
+        stop = progress.end(iteration, value, change)
+        if change is not None and abs(change) <= tol * max(abs(value), 1.0):
+            converged = True
+        if converged or stop or iteration == n_iter:
+            break
+        parameters = m_step(parameters, statistics)
+    return parameters, history, converged
+
+
+def warn_not_converged(n_iter, estimator):
+    warn(
+        f"EM did not converge in n_iter={n_iter} iterations. Raise n_iter or tol, or look at "
+        f"history_ of the {type(estimator).__name__}.",
+        ConvergenceWarning,
+    )
 
 
 class Part(NamedTuple):
