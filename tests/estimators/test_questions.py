@@ -21,10 +21,9 @@ from skchmm.constraints import (
 )
 from skchmm.emissions import Categorical
 from skchmm.inference.settings import settings as sizes
-
-from .oracles.chains import feasible_paths, log_total, posterior, random_chain, random_scores
-from .oracles.predicates import as_set, entries, holds
-from .oracles.strategies import compositions, constraint_lists, label_sets
+from tests.oracles.chains import feasible_paths, log_total, posterior, random_chain, random_scores
+from tests.oracles.predicates import as_set, entries, holds
+from tests.oracles.strategies import compositions, constraint_lists, label_sets
 
 STATES = ["a", "b", "c"]
 CATALOGS = [

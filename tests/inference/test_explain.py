@@ -19,10 +19,9 @@ from skchmm.constraints import (
     Window,
 )
 from skchmm.controller.conflicts import irreducible, smallest_conflict
-
-from .oracles.chains import feasible_paths, random_chain, random_scores
-from .oracles.predicates import holds
-from .oracles.strategies import constraint_lists
+from tests.oracles.chains import feasible_paths, random_chain, random_scores
+from tests.oracles.predicates import holds
+from tests.oracles.strategies import constraint_lists
 
 STATES = ["a", "b", "c"]
 

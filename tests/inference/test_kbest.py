@@ -9,9 +9,8 @@ from skchmm import ConstrainedHMM, InfeasibleSequenceError, InfeasibleSequenceWa
 from skchmm.constraints import AtLeastVisits, NoDwell, StartsIn, Window
 from skchmm.emissions import Frames
 from skchmm.inference.kbest import iterate_paths
-
-from .oracles.chains import feasible_paths, random_chain, random_scores
-from .oracles.strategies import constraint_lists
+from tests.oracles.chains import feasible_paths, random_chain, random_scores
+from tests.oracles.strategies import constraint_lists
 
 STATES = ["a", "b", "c"]
 

@@ -17,9 +17,8 @@ from skchmm.constraints import (
     Window,
 )
 from skchmm.emissions import Categorical
-
-from .oracles.chains import feasible_paths, log_total, posterior, random_chain, random_scores
-from .oracles.strategies import constraint_lists
+from tests.oracles.chains import feasible_paths, log_total, posterior, random_chain, random_scores
+from tests.oracles.strategies import constraint_lists
 
 STATES = ["a", "b", "c"]
 # Sets of constraints that, from wherever they can still be satisfied, are within two more steps.
