@@ -4,6 +4,7 @@ from datetime import date, timedelta
 
 import numpy as np
 
+from ._values import is_missing
 from .emissions import Frames
 from .sequences import Sequences, read_rows
 
@@ -155,7 +156,7 @@ def _as_numbers(values):
     """Objects that are all numbers, or missing, as float64; otherwise None."""
     out = np.full(len(values), np.nan)
     for k, value in enumerate(values.tolist()):
-        if value is None or value != value:
+        if is_missing(value):
             continue
         if isinstance(value, (bool, str)) or not isinstance(value, (int, float, np.number)):
             return None
@@ -178,7 +179,7 @@ def _seconds_since(values, origin, name):
             return np.where(np.isnat(steps), np.nan, seconds)
     out = np.full(len(values), np.nan)
     for k, value in enumerate(values.tolist()):
-        if value is None or value != value:
+        if is_missing(value):
             continue
         try:
             step = value - origin
@@ -197,8 +198,8 @@ class TimedFrames(Frames):
 
     __slots__ = ("gaps",)
 
-    def __init__(self, table, index, gaps):
-        super().__init__(table, index)
+    def __init__(self, table, index, gaps, *, in_range=False):
+        super().__init__(table, index, in_range=in_range)
         self.gaps = gaps
 
     def clamp(self, labels):
@@ -208,8 +209,9 @@ class TimedFrames(Frames):
         """The frames of steps begin..end-1."""
         if self.index is None:
             return TimedFrames(self.table[begin:end], None, self.gaps[begin:end])
-        return TimedFrames(self.table, self.index[begin:end], self.gaps[begin:end])
+        index, gaps = self.index[begin:end], self.gaps[begin:end]
+        return TimedFrames(self.table, index, gaps, in_range=True)
 
 
 def of_frames(frames, gaps):
-    return TimedFrames(frames.table, frames.index, gaps)
+    return TimedFrames(frames.table, frames.index, gaps, in_range=True)

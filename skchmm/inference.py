@@ -14,7 +14,7 @@ from ._kernels.log_space import forward_backward_log
 from ._kernels.two_ended import handles, two_ended
 from ._kernels.viterbi import viterbi
 from ._threads import Allowed, each, ranges_of, threads_of
-from .emissions.base import PendingFrames
+from .emissions.base import Frames, PendingFrames
 
 # A larger table over all steps is replaced by blocks of it that are filled again on the way back:
 # what does not fit the cache costs more to store than to compute.
@@ -238,6 +238,11 @@ def best_feasible_path(graph, frames, offsets, *, n_jobs=None):
 
 def check_frames(frames, n_states, n_steps):
     """Frames have one row a step and one column a state; the kernels rely on it."""
+    if not isinstance(frames, (Frames, PendingFrames)):
+        raise TypeError(
+            f"log_likelihood of an emission must return Frames, not {type(frames).__name__}; write "
+            "skchmm.emissions.Frames(table)."
+        )
     if frames.n_states != n_states:
         raise ValueError(
             f"The emission has {frames.n_states} states, but the chain has {n_states}."

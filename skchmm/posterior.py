@@ -21,7 +21,7 @@ def frames_of(frames, begin, end):
     """The frames of steps begin..end-1."""
     if frames.index is None:
         return Frames(frames.table[begin:end])
-    return Frames(frames.table, frames.index[begin:end])
+    return Frames(frames.table, frames.index[begin:end], in_range=True)
 
 
 def draw_posterior_paths(chain, frames, begin, end, n_paths, random_state):

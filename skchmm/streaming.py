@@ -9,8 +9,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ._kernels.filtering import best_source, completions, first_step, step
+from ._values import as_array, concatenate, is_missing, plain
 from .completion import Live
 from .exceptions import InfeasibleSequenceError, InfeasibleSequenceWarning
+from .sequences import Sequences
 
 
 class Update(NamedTuple):
@@ -90,7 +92,7 @@ class ConstrainedStream:
         self._free = _Filter(model._chain(constrained=False), lag)
         self._filter = _Filter(model._chain(), lag)
         self._future = self._futures(model._chain())
-        self._rows = []  # what the emission needs to see of the past
+        self._rows = []  # the observations that the emission needs to see again
         self._decided = []  # state indices
         self._node = None  # of the last decision
         self._window = []  # emissions of the steps that are not decided
@@ -137,9 +139,10 @@ class ConstrainedStream:
         log_b = self._emission(x)
         self._free.push(log_b)
         if not self._free.alive():
+            why = ": every state has probability zero there" if np.isneginf(log_b).all() else ""
             raise InfeasibleSequenceError(
                 f"The observations up to step {t} have probability zero under the model, with or "
-                "without constraints."
+                f"without constraints{why}."
             )
         if self._filter is not self._free:
             self._filter.push(log_b)
@@ -230,12 +233,13 @@ class ConstrainedStream:
     # -------------------------------------------------------------- emissions
     def _emission(self, x):
         """Log-likelihood of the observation under every state."""
-        emission = self.model.emission_
-        order = getattr(emission, "order", 0)
-        self._rows = (self._rows[-order:] if order else []) + [_row(x)]
-        X = np.concatenate(self._rows)
-        encoded = emission.encode(X, np.array([0, len(X)]), reset=False)
-        return np.ascontiguousarray(emission.log_likelihood(encoded).dense()[-1])
+        model = self.model
+        order = getattr(model.emission_, "order", 0)
+        rows = [*self._rows[max(len(self._rows) - order, 0) :], _row(x, model.n_features_in_)]
+        X = concatenate(rows)
+        frames = model._frames(Sequences(X, np.array([0, len(X)]), "stacked", name="x"))
+        self._rows = rows
+        return np.ascontiguousarray(frames.dense()[-1])
 
 
 class _Filter:
@@ -311,10 +315,21 @@ def _log_sum(values):
     return top if top == -np.inf else top + np.log(np.exp(values - top).sum())
 
 
-def _row(x):
-    """One observation as the single row of an array."""
-    if isinstance(x, str) or np.ndim(x) == 0:
-        row = np.array([x])
-        return np.array([x], dtype=object) if row.dtype.kind not in "iufbUS" else row
-    row = np.asarray(x)
-    return row.reshape(1, -1) if row.ndim == 1 else row
+def _row(x, n_features):
+    """One observation as the single row of a 2-d array."""
+    if isinstance(x, np.ndarray) and x.ndim == 0:
+        x = plain(x)[()]
+    if isinstance(x, (str, bytes)) or not hasattr(x, "__len__"):
+        missing = is_missing(x)
+        row = np.full((1, n_features), None) if missing else as_array([x], "x").reshape(1, 1)
+    else:
+        row = as_array(x, "x")
+        row = row.reshape(1, -1) if row.ndim == 1 else row
+    if row.ndim != 2 or len(row) != 1:
+        raise ValueError(f"push takes one observation, not an array of shape {row.shape}.")
+    if row.shape[1] != n_features:
+        raise ValueError(
+            f"The observation has {row.shape[1]} features, but the model is expecting {n_features} "
+            "features as input."
+        )
+    return row

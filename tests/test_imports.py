@@ -15,7 +15,7 @@ OPTIONAL = ["pandas", "polars", "matplotlib", "rich", "hmmlearn", "pytest", "hyp
 LAYERS = {
     "kernels": {"_kernels"},
     "exceptions": {"exceptions"},
-    "sequences": {"sequences"},
+    "sequences": {"sequences", "_values"},
     "controller": {
         "controller",
         "_conflicts",
