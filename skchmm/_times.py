@@ -132,6 +132,9 @@ def _read(values, sequences):
         numbers = _as_numbers(values)
         if numbers is not None:
             return numbers, Clock("number", None)
+    elif values.dtype.kind == "m" and np.datetime_data(values.dtype)[0] == "generic":
+        if not np.isnat(values).all():
+            raise ValueError("times are timedeltas without a unit; give one, as in timedelta64[s].")
     elif values.dtype.kind not in "mM":
         raise ValueError(
             f"times must be numbers, datetimes or timedeltas, not {values.dtype.name}; "

@@ -1,5 +1,6 @@
 """Values of every kind come in as plain arrays: masks, byte orders, gaps of all libraries."""
 
+import warnings
 from datetime import datetime
 
 import numpy as np
@@ -320,3 +321,20 @@ def test_sets_of_labels_are_values():
     """A set may stand for one of several labels, so it is no sequence."""
     y = read_labels([{"a", "b"}, "a", None], read_sequences(np.zeros(3)))
     assert y.tolist() == [{"a", "b"}, "a", None]
+
+
+def test_times_without_a_unit():
+    """The generic unit of numpy, under which newer versions make no values any more."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        nothing, bare = np.datetime64("NaT"), np.arange(2).astype("m8")
+        several = np.array(["NaT", "NaT"], dtype="M8")
+    model = CTConstrainedHMM.from_parameters([0.5, 0.5], [[-1, 1], [1, -1]])
+    for times in ([np.datetime64("2024-01-01"), nothing], [nothing] * 2, several,
+                  np.array([datetime(2024, 1, 1), nothing], dtype=object)):  # fmt: skip
+        with pytest.raises(ValueError, match="has no time"):
+            model.predict(np.zeros((2, 2)), times)
+    with pytest.raises(ValueError, match="without a unit"):
+        model.predict(np.zeros((2, 2)), bare)
+    assert is_missing(nothing)
+    assert read_sequences(["a", nothing]).X.tolist() == ["a", None]

@@ -66,6 +66,15 @@ class Frames:
         """The (n_steps, n_states) log-likelihoods."""
         return self.table if self.index is None else self.table[self.index]
 
+    def impossible_step(self, begin=0, end=None):
+        """The first of steps begin..end-1 that no state can have produced, counted from begin."""
+        end = self.n_steps if end is None else end
+        if self.index is None:
+            impossible = np.isneginf(self.table[begin:end]).all(axis=1)
+        else:
+            impossible = np.isneginf(self.table).all(axis=1)[self.index[begin:end]]
+        return int(impossible.argmax()) if impossible.any() else None
+
     def clamp(self, labels):
         """Frames in which step t allows only state ``labels[t]``, where that is not negative."""
         labels = np.asarray(labels)
