@@ -249,7 +249,7 @@ class _Filter:
         self.chain = chain
         self.alpha = None  # log, the largest 0
         self.log_scale = 0.0
-        self._values = deque(maxlen=lag + 1)
+        self._values = deque(maxlen=min(lag, 2**62) + 1)
         self._t = 0
 
     def push(self, log_b):

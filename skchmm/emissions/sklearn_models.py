@@ -138,6 +138,11 @@ class ClassifierEmission(_ModelEmission):
             log_p[present, self.priors_.argmax()] = 0.0
         elif len(present):
             proba = np.maximum(self.classifier_.predict_proba(E.take(present)), self.min_proba)
+            if np.isnan(proba).any():
+                raise ValueError(
+                    f"{self.classifier!r} gives NaN as the probability of a state, for row "
+                    f"{present[np.isnan(proba).any(axis=1).argmax()]} of X."
+                )
             seen = self.classifier_.classes_
             log_p[present[:, None], seen] = np.log(proba) - np.log(self.priors_[seen])
         return Frames(log_p)
