@@ -83,9 +83,9 @@ class ConstrainedStream:
 
     def __init__(self, model, *, n_steps=None, lag=0):
         check_is_fitted(model)
-        if n_steps is not None and (not isinstance(n_steps, numbers.Integral) or n_steps < 1):
+        if n_steps is not None and (not _is_number(n_steps) or n_steps < 1):
             raise ValueError(f"n_steps must be a positive number of steps, got {n_steps!r}.")
-        if not isinstance(lag, numbers.Integral) or lag < 0:
+        if not _is_number(lag) or lag < 0:
             raise ValueError(f"lag must be a number of steps, 0 or more, got {lag!r}.")
         self.model, self.n_steps, self.lag = model, n_steps, lag
         self.n_seen = 0
@@ -136,16 +136,18 @@ class ConstrainedStream:
         if self._finished or t == self.n_steps:
             raise ValueError(f"The sequence has ended after its {t} steps.")
         self._filter.chain.graph.controller.check_length(t + 1)
-        log_b = self._emission(x)
-        self._free.push(log_b)
-        if not self._free.alive():
+        rows, log_b = self._emission(x)
+        alpha = self._free.ahead(log_b)
+        if not (alpha > -np.inf).any():
             why = ": every state has probability zero there" if np.isneginf(log_b).all() else ""
             raise InfeasibleSequenceError(
                 f"The observations up to step {t} have probability zero under the model, with or "
                 f"without constraints{why}."
             )
+        self._rows = rows
         if self._filter is not self._free:
-            self._filter.push(log_b)
+            self._filter.push(log_b, self._filter.ahead(log_b))
+        self._free.push(log_b, alpha)
         self._extend(t, log_b)
         self.n_seen += 1
         if not np.isfinite(self._filter.alpha + self._future[t]).any():
@@ -232,14 +234,13 @@ class ConstrainedStream:
 
     # -------------------------------------------------------------- emissions
     def _emission(self, x):
-        """Log-likelihood of the observation under every state."""
+        """The observations with this one, and its log-likelihood under every state."""
         model = self.model
         order = getattr(model.emission_, "order", 0)
         rows = [*self._rows[max(len(self._rows) - order, 0) :], _row(x, model.n_features_in_)]
         X = concatenate(rows)
         frames = model._frames(Sequences(X, np.array([0, len(X)]), "stacked", name="x"))
-        self._rows = rows
-        return np.ascontiguousarray(frames.dense()[-1])
+        return rows, np.ascontiguousarray(frames.dense()[-1])
 
 
 class _Filter:
@@ -252,11 +253,16 @@ class _Filter:
         self._values = deque(maxlen=min(lag, 2**62) + 1)
         self._t = 0
 
-    def push(self, log_b):
+    def ahead(self, log_b):
+        """Log masses of the nodes after one more observation."""
         if self._t == 0:
-            alpha = values = _first(self.chain, log_b)
+            return _first(self.chain, log_b)
+        return _step(self.chain, self._t, self.alpha, log_b, best=False)
+
+    def push(self, log_b, alpha):
+        if self._t == 0:
+            values = alpha
         else:
-            alpha = _step(self.chain, self._t, self.alpha, log_b, best=False)
             values = _step(self.chain, self._t, self._values[-1], log_b, best=True)
         self._t += 1
         top = max(alpha.max(initial=-np.inf), -1e300)
@@ -267,9 +273,6 @@ class _Filter:
     def last_values(self, n):
         """Values of the best paths at the last n steps."""
         return list(self._values)[len(self._values) - n :]
-
-    def alive(self):
-        return self.alpha.max(initial=-np.inf) > -np.inf
 
     def log_total(self):
         return _log_sum(self.alpha) + self.log_scale
@@ -313,6 +316,11 @@ def _at(node, n_nodes):
 def _log_sum(values):
     top = values.max(initial=-np.inf)
     return top if top == -np.inf else top + np.log(np.exp(values - top).sum())
+
+
+def _is_number(value):
+    # among the integers are durations of numpy, and True
+    return isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.timedelta64))
 
 
 def _row(x, n_features):

@@ -369,3 +369,7 @@ def test_impossible_observations_are_named():
     stream.push(np.zeros(3))
     with pytest.raises(InfeasibleSequenceError, match=r"step 1 .*every state has probability zero"):
         stream.push(np.full(3, -np.inf))
+    other = model.stream()
+    for row in (np.zeros(3), [-1.0, 0.0, -2.0]):
+        expected = other.push(row).proba
+    assert stream.push(row).proba == pytest.approx(expected)  # it left no trace

@@ -13,6 +13,8 @@ import polars
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
+from skchmm import InfeasibleSequenceError
+
 examples = settings(
     max_examples=int(os.environ.get("SKCHMM_FUZZ_EXAMPLES", 15)),
     deadline=None,
@@ -117,6 +119,8 @@ def attempt(call, *inputs):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             return call()
+    except InfeasibleSequenceError:
+        raise
     except (ValueError, TypeError) as error:
         assert is_plain(error), f"raw {type(error).__name__}: {error}"
         assert str(error).strip()
