@@ -147,16 +147,16 @@ class HSMMDecoder(LikelihoodModel):
     def _enforces(self):
         return self.enforce
 
-    def _explain_briefly(self, sequences, s, n_bad=1):
-        if self._has_rules:
-            brief = super()._explain_briefly(sequences, s, n_bad)
-            return f"{brief} No segment is longer than max_duration={self.max_duration}."
-        others = f" (and {n_bad - 1} more)" if n_bad > 1 else ""
+    @property
+    def _impossible(self):
         return (
-            f"{sequences.describe(s).capitalize()}{others} has probability zero under the model: "
             "its observations are impossible, or it needs a segment longer than "
             f"max_duration={self.max_duration}."
         )
+
+    @property
+    def _note(self):
+        return f" No segment is longer than max_duration={self.max_duration}."
 
     # -------------------------------------------------------------- learning
     @with_callbacks

@@ -8,6 +8,7 @@ from sklearn.utils import check_array
 
 from .._kernels.finite import all_finite
 from .._kernels.statistics import sum_rows
+from ..sequences.values import as_array, as_numbers
 
 # Below this total weight a ratio of sums is dominated by denormal rounding.
 NEGLIGIBLE = 1e-280
@@ -25,13 +26,21 @@ class Frames:
         Whether it is known that nothing in ``table`` is NaN or +inf.
     gaps : ndarray of shape (n_steps,) or None
         The time since the step before, in continuous time.
+    in_range : bool
+        Whether it is known that every entry of ``index`` is a row of ``table``. Otherwise it is
+        looked at here, since the kernels do not.
     """
 
     __slots__ = ("bounded", "gaps", "index", "table")
 
-    def __init__(self, table, index=None, *, bounded=False, gaps=None):
+    def __init__(self, table, index=None, *, bounded=False, in_range=False, gaps=None):
         self.table = np.ascontiguousarray(table, dtype=np.float64)
-        self.index = index
+        if np.ndim(table) != 2:
+            raise ValueError(
+                "The table of frames has one row a step and one column a state; got "
+                f"{np.ndim(table)} dimensions."
+            )
+        self.index = index if index is None or in_range else _rows_of(index, len(self.table))
         self.bounded = bounded
         self.gaps = gaps
 
@@ -45,7 +54,7 @@ class Frames:
 
     def with_gaps(self, gaps):
         """These frames with the times since the steps before."""
-        return Frames(self.table, self.index, bounded=self.bounded, gaps=gaps)
+        return Frames(self.table, self.index, bounded=self.bounded, in_range=True, gaps=gaps)
 
     def part(self, begin, end):
         """The frames of steps begin..end-1."""
@@ -54,7 +63,8 @@ class Frames:
         gaps = None if self.gaps is None else self.gaps[begin:end]
         if self.index is None:
             return Frames(self.table[begin:end], bounded=self.bounded, gaps=gaps)
-        return Frames(self.table, self.index[begin:end], bounded=self.bounded, gaps=gaps)
+        index = self.index[begin:end]
+        return Frames(self.table, index, bounded=self.bounded, in_range=True, gaps=gaps)
 
     def of_sequences(self, offsets, begin, end):
         """The frames of sequences begin..end-1."""
@@ -68,6 +78,15 @@ class Frames:
         """The (n_steps, n_states) log-likelihoods."""
         return self.table if self.index is None else self.table[self.index]
 
+    def impossible_step(self, begin=0, end=None):
+        """The first of steps begin..end-1 that no state can have produced, counted from begin."""
+        end = self.n_steps if end is None else end
+        if self.index is None:
+            impossible = np.isneginf(self.table[begin:end]).all(axis=1)
+        else:
+            impossible = np.isneginf(self.table).all(axis=1)[self.index[begin:end]]
+        return int(impossible.argmax()) if impossible.any() else None
+
     def clamp(self, labels):
         """Frames in which step t allows only state ``labels[t]``, where that is not negative."""
         labels = np.asarray(labels)
@@ -79,6 +98,22 @@ class Frames:
         dense[known] = -np.inf
         dense[known, labels[known]] = kept
         return Frames(dense, gaps=self.gaps)
+
+
+def _rows_of(index, n_rows):
+    index = np.asarray(index)
+    if index.ndim != 1 or index.dtype.kind not in "iu":
+        raise ValueError(
+            "The index of frames is a 1-d array of integers, one row of the table a step; got "
+            f"{index.ndim} dimensions of {index.dtype.name}."
+        )
+    if len(index) and not (index.min() >= 0 and index.max() < n_rows):
+        wrong = int(np.argmax((index < 0) | (index >= n_rows)))
+        raise ValueError(
+            f"The index of frames has {index[wrong]} at step {wrong}, but the table has the rows "
+            f"0 to {n_rows - 1}."
+        )
+    return index
 
 
 class PendingFrames:
@@ -132,6 +167,9 @@ class Emission(BaseEstimator):
         False  # True: reproduce hmmlearn's numerics where they are not maximum likelihood
     )
 
+    def name_states(self, states):
+        """Tell the labels of the states, in their order, before any rows are encoded."""
+
     def encode(self, X, offsets=None, *, reset):
         """Check rows and turn them into the form the other methods take."""
         raise NotImplementedError
@@ -169,9 +207,11 @@ class Emission(BaseEstimator):
         return self
 
     def _check_columns(self, n_columns, *, reset):
-        if reset or not hasattr(self, "n_features_in_"):
+        if n_columns == 0:
+            raise ValueError("Found array with 0 feature(s) while a minimum of 1 is required.")
+        if reset:
             self.n_features_in_ = n_columns
-        elif n_columns != self.n_features_in_:
+        elif n_columns != getattr(self, "n_features_in_", n_columns):
             raise ValueError(
                 f"X has {n_columns} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input."
@@ -201,10 +241,54 @@ def _speaks_for_itself(kind):
 
 def one_hot(y_index, n_states, weights=None):
     """Posteriors (n, n_states) that put the whole weight of a row on its label."""
-    y_index = np.asarray(y_index)
+    y_index = check_labels(y_index, n_states)
     posteriors = np.zeros((len(y_index), n_states))
     known = np.flatnonzero(y_index >= 0)
-    posteriors[known, y_index[known]] = 1.0 if weights is None else np.asarray(weights)[known]
+    if weights is not None:
+        weights = check_weights(weights, len(y_index))[known]
+    posteriors[known, y_index[known]] = 1.0 if weights is None else weights
+    return posteriors
+
+
+def check_labels(y_index, n_states):
+    """State numbers, negative where they are not known, as an array."""
+    y_index = as_array(y_index, "y_index")
+    if y_index.ndim != 1 or (y_index.dtype.kind not in "iu" and len(y_index)):
+        raise ValueError(
+            "The labels of an emission are a 1-d array of integers, 0 for the first state, -1 "
+            f"where a label is not known; got {y_index.ndim} dimensions of {y_index.dtype.name}."
+        )
+    if y_index.max(initial=-1) >= n_states:
+        raise ValueError(
+            f"There is a state number {y_index.max()}, but there are {n_states} states, from 0 on."
+        )
+    return y_index.astype(np.int64, copy=False)
+
+
+def check_path(path, n_states):
+    """State numbers of a path as an array."""
+    path = check_labels(path, n_states)
+    if path.min(initial=0) < 0:
+        raise ValueError(f"A path has states from 0 to {n_states - 1}; got {path.min()}.")
+    return path
+
+
+def check_weights(weights, n_steps):
+    """One weight a step, as an array."""
+    weights = as_numbers(weights, "weights")
+    if weights.shape != (n_steps,):
+        raise ValueError(f"weights has shape {weights.shape}; expected ({n_steps},), one a step.")
+    return weights
+
+
+def check_posteriors(posteriors, n_steps):
+    """Posteriors (n_steps, n_states) as the kernels take them."""
+    posteriors = np.ascontiguousarray(posteriors, dtype=np.float64)
+    if posteriors.ndim != 2 or len(posteriors) != n_steps:
+        raise ValueError(
+            f"The posteriors have shape {posteriors.shape}, but there are {n_steps} steps: "
+            "expected one row a step and one column a state."
+        )
     return posteriors
 
 
@@ -221,14 +305,17 @@ def is_plain(X):
 
 def read_numeric(X, emission):
     """Rows as a float64 array of shape (n, d); NaN and None stay as NaN, infinity is an error."""
-    if getattr(X, "ndim", 2) == 1:
-        X = np.asarray(X).reshape(-1, 1)
+    if not hasattr(X, "columns"):
+        X = as_array(X, "X")
+        if X.ndim == 1:
+            X = X.reshape(-1, 1)
+    _refuse_times(X, emission)
     try:
         return check_array(
             X, dtype=np.float64, order="C", ensure_all_finite="allow-nan", input_name="X"
         )
-    except (TypeError, ValueError) as error:
-        if "could not convert" not in str(error):
+    except (TypeError, ValueError, OverflowError) as error:
+        if not any(words in str(error) for words in ("convert", "float() argument")):
             raise
         raise ValueError(
             f"{emission} emissions need numbers, but {error}. "
@@ -236,9 +323,24 @@ def read_numeric(X, emission):
         ) from error
 
 
-def given(values, name, *, above=None, at_least=None, rows_sum_to_1=False):
+def _refuse_times(X, emission):
+    """numpy would make numbers of times, whatever their unit, and of NaT too."""
+    kinds = {getattr(dtype, "kind", "") for dtype in getattr(X, "dtypes", ())}
+    if {getattr(getattr(X, "dtype", None), "kind", ""), *kinds} & {"m", "M"}:
+        raise ValueError(
+            f"{emission} emissions need numbers, but X holds times: divide durations by a unit "
+            "such as numpy.timedelta64(1, 's')."
+        )
+
+
+def given(values, name, *, ndim=None, above=None, at_least=None, rows_sum_to_1=False):
     """Parameters that the user knows, as an array; what they cannot be is an error."""
-    values = np.array(values, dtype=np.float64)
+    values = as_numbers(values, name).copy()
+    if values.size == 0 or (ndim is not None and values.ndim != ndim):
+        raise ValueError(
+            f"{name} must be an array of {ndim} dimensions, one row a state; it has the shape "
+            f"{values.shape}."
+        )
     if not np.isfinite(values).all():
         raise ValueError(f"{name} must be finite numbers, got {values.tolist()}.")
     if above is not None and not (values > above).all():
@@ -251,10 +353,12 @@ def given(values, name, *, above=None, at_least=None, rows_sum_to_1=False):
 
 
 def sum_by(index, values, n_groups):
-    """Sum the rows of ``values`` (n, k) with the same index into an (n_groups, k) array."""
-    return sum_rows(
-        np.ascontiguousarray(index, dtype=np.int32), np.ascontiguousarray(values), n_groups
-    )
+    """Sum the rows of ``values`` (n, k) with the same index into an (n_groups, k) array.
+
+    The kernel relies on every index being from 0 to n_groups - 1.
+    """
+    values = check_posteriors(values, len(index))
+    return sum_rows(np.ascontiguousarray(index, dtype=np.int32), values, n_groups)
 
 
 def normalise_rows(weights):

@@ -3,7 +3,16 @@
 import numpy as np
 from sklearn.utils import check_random_state
 
-from .base import Emission, Frames, draw_symbols, given, normalise_rows, sum_by
+from .base import (
+    Emission,
+    Frames,
+    check_path,
+    check_posteriors,
+    draw_symbols,
+    given,
+    normalise_rows,
+    sum_by,
+)
 from .contexts import compress, estimate, number_cells
 from .vocabulary import Vocabulary, columns_of
 
@@ -25,6 +34,7 @@ class Categorical(Emission):
     symbols : None, int, list, or list of lists, default=None
         All possible symbols: a number n for the integers 0 to n - 1, a list of symbols, or for
         several columns one such list a column. By default, the symbols of the training data.
+        Probabilities and priors have their columns in this order.
     unseen : {"error", "ignore"}, default="error"
         What to do about a symbol that is not among them: raise, or treat it as missing.
     prior : float or array of shape (n_states, n_symbols), default=1.0
@@ -33,7 +43,7 @@ class Categorical(Emission):
     Attributes
     ----------
     symbols_ : ndarray, or list of one ndarray a column
-        The known symbols, sorted.
+        The known symbols, in the order of `symbols`; those of the training data are sorted.
     probabilities_ : ndarray of shape (n_states, n_symbols), or list of one a column
         With ``order=k`` there are k axes between the two: the symbols before, oldest first.
         Index -1 on such an axis stands for "not known".
@@ -58,12 +68,15 @@ class Categorical(Emission):
     @classmethod
     def from_parameters(cls, probabilities, symbols=None, **params):
         """A fitted emission from known probabilities (a list of arrays for several columns)."""
-        several = isinstance(probabilities, (list, tuple)) and np.ndim(probabilities[0]) > 1
+        several = isinstance(probabilities, (list, tuple)) and any(
+            np.ndim(table) > 1 for table in probabilities
+        )
         emission = cls(symbols=symbols, **params)
+        emission._check_parameters()
         if several:
-            emission.probabilities_ = [_distributions(table) for table in probabilities]
+            emission.probabilities_ = [emission._distributions(p) for p in probabilities]
         else:
-            emission.probabilities_ = _distributions(probabilities)
+            emission.probabilities_ = emission._distributions(probabilities)
         emission.n_features_in_ = len(probabilities) if several else 1
         emission._vocabularies()  # raises where the symbols do not fit
         return emission
@@ -83,10 +96,7 @@ class Categorical(Emission):
         return self.order == 0 and self.n_features_in_ == 1
 
     def encode(self, X, offsets=None, *, reset):
-        if self.unseen not in ("error", "ignore"):
-            raise ValueError(f"unseen must be 'error' or 'ignore', got {self.unseen!r}.")
-        if self.order < 0 or self.order != int(self.order):
-            raise ValueError(f"order must be 0, 1, 2, ..., got {self.order!r}.")
+        self._check_parameters()
         columns = columns_of(X)
         self._check_columns(len(columns), reset=reset)
         if reset:
@@ -102,6 +112,12 @@ class Categorical(Emission):
             cells.append(codes)
         cells = cells[0][:, None] if len(cells) == 1 else np.column_stack(cells)
         return compress(cells, [self._n_cells(len(v)) + 1 for v in vocabularies])
+
+    def _check_parameters(self):
+        if self.unseen not in ("error", "ignore"):
+            raise ValueError(f"unseen must be 'error' or 'ignore', got {self.unseen!r}.")
+        if not isinstance(self.order, (int, np.integer)) or self.order < 0:
+            raise ValueError(f"order must be 0, 1, 2, ..., got {self.order!r}.")
 
     def initialise(self, E, offsets, n_states, *, init, random_state=None):
         self._check_init(init, ["random"])
@@ -121,12 +137,23 @@ class Categorical(Emission):
             with np.errstate(divide="ignore"):
                 np.log(table, out=log_table[:-1])
             logs.append(log_table)
+        self._check_cells(E, list(map(len, logs)))
         if E.cells is None:
-            return Frames(logs[0], E.index)
-        return Frames(sum(log[E.cells[:, j]] for j, log in enumerate(logs)), E.index)
+            return Frames(logs[0], E.index, in_range=True)
+        return Frames(sum(log[E.cells[:, j]] for j, log in enumerate(logs)), E.index, in_range=True)
+
+    def _check_cells(self, E, sizes):
+        """Cells are looked up in tables of the size they were numbered for, without a look."""
+        if E.sizes != sizes:
+            raise ValueError(
+                f"The rows were encoded for {[size - 1 for size in E.sizes]} pairs of context and "
+                f"symbol a column, but probabilities_ has {[size - 1 for size in sizes]}."
+            )
 
     def accumulate(self, E, posteriors, offsets=None):
         sizes = [self._n_cells(len(v)) + 1 for v in self._vocabularies()]
+        self._check_cells(E, sizes)
+        posteriors = check_posteriors(posteriors, E.n_steps)
         if E.cells is None:
             by_cell = [sum_by(E.index, posteriors, sizes[0])]
         else:
@@ -156,7 +183,7 @@ class Categorical(Emission):
 
     def sample(self, path, random_state=None):
         rng = check_random_state(random_state)
-        path = np.asarray(path)
+        path = check_path(path, len(self._tables()[0]))
         vocabularies = self._vocabularies()
         if not all(map(len, vocabularies)):
             raise ValueError("Nothing to draw from: the training data had no symbols.")
@@ -199,7 +226,7 @@ class Categorical(Emission):
 
     def _given_symbols(self, n_columns):
         symbols = self.symbols
-        nested = not isinstance(symbols, (int, np.integer)) and any(
+        nested = hasattr(symbols, "__iter__") and any(
             isinstance(entry, (list, tuple, np.ndarray)) for entry in symbols
         )
         if not nested:
@@ -232,10 +259,26 @@ class Categorical(Emission):
         tables = self.probabilities_
         tables = tables if isinstance(tables, list) else [tables]
         tables = [np.asarray(table, dtype=float) for table in tables]
+        for table in tables:
+            self._check_shape(table)
         return [
             table.reshape(len(table), (table.shape[-1] + 1) ** self.order, table.shape[-1])
             for table in tables
         ]
+
+    def _check_shape(self, table):
+        n_symbols = table.shape[-1] if table.ndim else 0
+        if table.ndim < 2 or table[0].size != self._n_cells(n_symbols):
+            contexts = f", {self.order} axes of symbols before (one more each than symbols)"
+            raise ValueError(
+                f"Probabilities must have one row a state{contexts if self.order else ''} and one "
+                f"column a symbol; got the shape {table.shape}."
+            )
+
+    def _distributions(self, table):
+        table = given(table, "probabilities", at_least=0, rows_sum_to_1=True)
+        self._check_shape(table)
+        return table
 
     def _set_tables(self, tables):
         shaped = [
@@ -243,7 +286,3 @@ class Categorical(Emission):
             for table in tables
         ]
         self.probabilities_ = shaped[0] if len(shaped) == 1 else shaped
-
-
-def _distributions(table):
-    return given(table, "probabilities", at_least=0, rows_sum_to_1=True)

@@ -10,11 +10,21 @@ class Cells:
 
     A cell is a (context, symbol) pair, numbered context-major; the cell after the last one stands
     for a missing symbol.
+
+    Attributes
+    ----------
+    sizes : list of int
+        How many cells, that one included, the table of each column has.
     """
 
-    def __init__(self, cells, index):
+    def __init__(self, cells, index, sizes):
         self.cells = cells
         self.index = index
+        self.sizes = sizes
+
+    @property
+    def n_steps(self):
+        return len(self.cells if self.index is None else self.index)
 
 
 def number_cells(codes, offsets, n_symbols, order):
@@ -36,7 +46,7 @@ def compress(cells, sizes):
     """Share the work of equal rows, where there are enough of them to pay."""
     n, n_columns = cells.shape
     if n_columns == 1 and sizes[0] <= max(n, 4096):
-        return Cells(None, cells[:, 0].astype(np.int32, copy=False))
+        return Cells(None, cells[:, 0].astype(np.int32, copy=False), sizes)
     if np.prod([float(size) for size in sizes]) < 2**62:
         radix = np.cumprod([1, *sizes[:-1]])
         _, first, index = np.unique(cells @ radix, return_index=True, return_inverse=True)
@@ -44,8 +54,8 @@ def compress(cells, sizes):
     else:
         distinct, index = np.unique(cells, axis=0, return_inverse=True)
     if len(distinct) > n // 2:
-        return Cells(cells, None)
-    return Cells(distinct, index.reshape(-1).astype(np.int32))
+        return Cells(cells, None, sizes)
+    return Cells(distinct, index.reshape(-1).astype(np.int32), sizes)
 
 
 def estimate(counts, pseudocount, old):

@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from . import normal, starts
-from .base import NEGLIGIBLE, Emission, Frames, given, is_plain, one_hot, read_numeric
+from .base import NEGLIGIBLE, Emission, Frames, check_path, given, is_plain, one_hot, read_numeric
 
 _MAX_SUPERVISED_STEPS = 200
 
@@ -23,17 +23,20 @@ class NumericEmission(Emission):
         return 10_000
 
     def encode(self, X, offsets=None, *, reset):
-        if self.covariance_type not in normal.COVARIANCE_TYPES:
-            raise ValueError(
-                f"covariance_type must be one of {', '.join(normal.COVARIANCE_TYPES)}; "
-                f"got {self.covariance_type!r}."
-            )
+        self._check_parameters()
         rows = _read_rows(X, type(self).__name__)
         self._check_columns(rows.X.shape[1], reset=reset)
         if reset:
             # sums of squares are taken about this point, so that a large offset costs no digits
             self._shift, self._variances = starts.column_moments(rows)
         return rows
+
+    def _check_parameters(self):
+        if self.covariance_type not in normal.COVARIANCE_TYPES:
+            raise ValueError(
+                f"covariance_type must be one of {', '.join(normal.COVARIANCE_TYPES)}; "
+                f"got {self.covariance_type!r}."
+            )
 
     def _floor(self):
         """The smallest variance of each column."""
@@ -138,9 +141,11 @@ class Gaussian(NumericEmission):
     def from_parameters(cls, means, covars, covariance_type="diag", **params):
         """A fitted emission from known means and compact covariances."""
         emission = cls(covariance_type, **params)
-        emission.means_ = given(means, "means")
+        emission._check_parameters()
+        emission.means_ = given(means, "means", ndim=2)
         emission.covars_ = given_covars(covars, covariance_type)
         emission.n_features_in_ = emission.means_.shape[1]
+        emission._components()  # raises where they do not fit
         return emission
 
     def initialise(self, E, offsets, n_states, *, init, random_state=None):
@@ -246,7 +251,7 @@ class Gaussian(NumericEmission):
 
     def sample(self, path, random_state=None):
         rng = check_random_state(random_state)
-        path = np.asarray(path)
+        path = check_path(path, len(self.means_))
         rows = np.empty((len(path), self.means_.shape[1]))
         covars = full_covars(self._components()[1], self.means_.shape[1])
         for state in np.unique(path):
@@ -257,6 +262,7 @@ class Gaussian(NumericEmission):
     def _components(self):
         """Means and one covariance a state."""
         means, covars = np.asarray(self.means_, dtype=float), np.asarray(self.covars_, dtype=float)
+        check_covars(covars, self.covariance_type, means.shape[:1], means.shape[1])
         if self.covariance_type == "tied":
             covars = np.repeat(covars[None], len(means), axis=0)
         return means, covars
@@ -279,6 +285,22 @@ def given_covars(covars, covariance_type):
     """Covariances that the user knows; variances are positive, matrices are checked when used."""
     above = 0 if covariance_type in ("spherical", "diag") else None
     return given(covars, "covars", above=above)
+
+
+def check_covars(covars, covariance_type, components, d):
+    """Compact covariances of so many components, (n,) or (n_states, n_components), fit them."""
+    tied = components[:-1]  # of a single Gaussian a state, one for all states
+    shape = {
+        "spherical": components,
+        "diag": (*components, d),
+        "full": (*components, d, d),
+        "tied": (*tied, d, d),
+    }[covariance_type]
+    if covars.shape != shape:
+        raise ValueError(
+            f"covars must have the shape {shape} for covariance_type={covariance_type!r} and the "
+            f"means that are given; it is {covars.shape}."
+        )
 
 
 def full_covars(covars, d):

@@ -6,8 +6,8 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from . import normal, starts
-from .base import NEGLIGIBLE, Frames, given, one_hot
-from .gaussian import NumericEmission, full_covars, given_covars
+from .base import NEGLIGIBLE, Frames, check_labels, check_path, check_posteriors, given, one_hot
+from .gaussian import NumericEmission, check_covars, full_covars, given_covars
 
 _BLOCK = 65_536
 
@@ -78,11 +78,14 @@ class GMM(NumericEmission):
     @classmethod
     def from_parameters(cls, weights, means, covars, covariance_type="diag", **params):
         """A fitted emission from known weights, means and compact covariances."""
-        emission = cls(np.shape(weights)[1], covariance_type=covariance_type, **params)
-        emission.weights_ = given(weights, "weights", at_least=0, rows_sum_to_1=True)
-        emission.means_ = given(means, "means")
+        weights = given(weights, "weights", ndim=2, at_least=0, rows_sum_to_1=True)
+        emission = cls(weights.shape[1], covariance_type=covariance_type, **params)
+        emission._check_parameters()
+        emission.weights_ = weights
+        emission.means_ = given(means, "means", ndim=3)
         emission.covars_ = given_covars(covars, covariance_type)
         emission.n_features_in_ = emission.means_.shape[2]
+        emission._components()  # raises where they do not fit
         return emission
 
     def initialise(self, E, offsets, n_states, *, init, random_state=None):
@@ -127,6 +130,7 @@ class GMM(NumericEmission):
         n_states, n_components = np.shape(self.weights_)
         outer = self.covariance_type in ("full", "tied")
         means, covars = self._components()
+        posteriors = check_posteriors(posteriors, len(E.X))
         total = None
         for block, rows in self._row_blocks(E):
             joint = self._log_joint(rows).reshape(-1, n_states, n_components)
@@ -208,7 +212,7 @@ class GMM(NumericEmission):
     def fit_supervised(
         self, E, y_index, n_states, weights=None, *, offsets=None, smoothing=0.0, random_state=None
     ):
-        labels = np.asarray(y_index)
+        labels = check_labels(y_index, n_states)
         if E.observed is not None:
             labels = labels[E.observed.any(axis=1)]
         before = copy(self)
@@ -229,8 +233,8 @@ class GMM(NumericEmission):
 
     def sample(self, path, random_state=None):
         rng = check_random_state(random_state)
-        path = np.asarray(path)
-        _, n_components, d = np.shape(self.means_)
+        n_states, n_components, d = np.shape(self.means_)
+        path = check_path(path, n_states)
         means, covars = self._components()
         covars = full_covars(covars, d)
         rows = np.empty((len(path), d))
@@ -247,6 +251,12 @@ class GMM(NumericEmission):
         """Means and covariances of all components of all states in one row."""
         n_states, n_components, d = np.shape(self.means_)
         covars = np.asarray(self.covars_, dtype=float)
+        if np.shape(self.weights_) != (n_states, n_components):
+            raise ValueError(
+                f"weights must have the shape {(n_states, n_components)} for the means that are "
+                f"given; it is {np.shape(self.weights_)}."
+            )
+        check_covars(covars, self.covariance_type, (n_states, n_components), d)
         if self.covariance_type == "tied":
             covars = np.repeat(covars, n_components, axis=0)
         else:

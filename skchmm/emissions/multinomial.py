@@ -5,7 +5,15 @@ from scipy.special import gammaln
 from sklearn.utils import check_random_state
 
 from . import starts
-from .base import NEGLIGIBLE, Emission, Frames, given, normalise_rows
+from .base import (
+    NEGLIGIBLE,
+    Emission,
+    Frames,
+    check_path,
+    check_posteriors,
+    given,
+    normalise_rows,
+)
 from .counts import read_counts
 
 
@@ -49,7 +57,7 @@ class Multinomial(Emission):
         """A fitted emission from known probabilities."""
         emission = cls(n_trials, **params)
         emission.probabilities_ = given(
-            probabilities, "probabilities", at_least=0, rows_sum_to_1=True
+            probabilities, "probabilities", ndim=2, at_least=0, rows_sum_to_1=True
         )
         emission.n_features_in_ = emission.probabilities_.shape[1]
         emission._set_trials(n_trials)
@@ -77,6 +85,10 @@ class Multinomial(Emission):
         present = ~np.isnan(totals)
         expected = self.n_trials
         if expected is not None and (np.ndim(expected) == 0 or reset):
+            if np.ndim(expected) > 0 and np.shape(expected) != totals.shape:
+                raise ValueError(
+                    f"n_trials has shape {np.shape(expected)}, but X has {len(totals)} rows."
+                )
             wrong = present & (totals != expected)
             if wrong.any():
                 row = int(wrong.argmax())
@@ -110,7 +122,7 @@ class Multinomial(Emission):
         return Frames(log_p)
 
     def accumulate(self, E, posteriors, offsets=None):
-        return {"counts": posteriors.T @ E.counts}
+        return {"counts": check_posteriors(posteriors, len(E.X)).T @ E.counts}
 
     def maximise(self, statistics, *, smoothing=0.0):
         counts = statistics["counts"]
@@ -128,9 +140,9 @@ class Multinomial(Emission):
 
     def sample(self, path, random_state=None):
         rng = check_random_state(random_state)
+        path = check_path(path, len(self.probabilities_))
         if getattr(self, "n_trials_", None) is None:
             raise ValueError("For sampling, a single n_trials must be given")
-        path = np.asarray(path)
         rows = np.empty((len(path), np.shape(self.probabilities_)[1]), dtype=np.int64)
         for state in np.unique(path):
             where = np.flatnonzero(path == state)

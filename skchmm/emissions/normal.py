@@ -8,6 +8,7 @@ import numpy as np
 
 from .._kernels.normal import MAX_FULL_COLUMNS, diagonal_log_densities, full_log_densities
 from .._kernels.statistics import diagonal_moments, outer_moments
+from .base import check_posteriors
 
 LOG_2PI = np.log(2 * np.pi)
 COVARIANCE_TYPES = ("spherical", "diag", "full", "tied")
@@ -69,6 +70,8 @@ def _blocks(n, width):
 def log_densities(rows, means, covars):
     """Log-density of every row under every Gaussian, (n, k); missing values are integrated out."""
     n, d = rows.X.shape
+    if means.shape[1] != d:
+        raise ValueError(f"X has {d} features, but the means have {means.shape[1]}.")
     if covars.ndim == 3:
         if rows.observed is None:
             return _log_densities_full(rows.X, means, covars)
@@ -134,12 +137,13 @@ def moments(rows, weights, shift, *, outer, means=None, covars=None):
     With it, missing values enter by their expectations given the observed ones under ``means`` and
     ``covars`` (the E-step of a Gaussian with missing values).
     """
+    weights = check_posteriors(weights, len(rows.X))
     if outer:
         return _outer_moments(rows, weights, shift, means, covars)
     d = rows.X.shape[1]
     weight, first, second = diagonal_moments(
         np.ascontiguousarray(rows.X),
-        np.ascontiguousarray(weights),
+        weights,
         np.ascontiguousarray(np.broadcast_to(shift, d), dtype=np.float64),
     )
     return {"weight": weight, "first": first, "second": second}

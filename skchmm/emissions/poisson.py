@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from . import starts
-from .base import NEGLIGIBLE, Emission, Frames, given
+from .base import NEGLIGIBLE, Emission, Frames, check_path, check_posteriors, given
 from .counts import read_counts
 
 # A rate of zero would make one later event impossible.
@@ -44,7 +44,7 @@ class Poisson(Emission):
     def from_parameters(cls, rates, **params):
         """A fitted emission from known rates."""
         emission = cls(**params)
-        emission.rates_ = given(rates, "rates", at_least=0)
+        emission.rates_ = given(rates, "rates", ndim=2, at_least=0)
         emission.n_features_in_ = emission.rates_.shape[1]
         return emission
 
@@ -90,6 +90,7 @@ class Poisson(Emission):
         return Frames(log_p)
 
     def accumulate(self, E, posteriors, offsets=None):
+        posteriors = check_posteriors(posteriors, len(E.X))
         if E.observed is None:
             weight = np.repeat(posteriors.sum(axis=0)[:, None], E.X.shape[1], axis=1)
         else:
@@ -116,4 +117,5 @@ class Poisson(Emission):
         return np.size(self.rates_)
 
     def sample(self, path, random_state=None):
-        return check_random_state(random_state).poisson(np.asarray(self.rates_)[np.asarray(path)])
+        rates = np.asarray(self.rates_)
+        return check_random_state(random_state).poisson(rates[check_path(path, len(rates))])

@@ -1,8 +1,11 @@
 """Log-likelihoods that some other model has computed."""
 
+import warnings
+
 import numpy as np
 
-from .base import Emission, Frames, is_plain
+from ..sequences.values import as_numbers
+from .base import Emission, Frames, check_posteriors, is_plain
 from .vocabulary import columns_of
 
 
@@ -10,6 +13,7 @@ class Precomputed(Emission):
     """X is the log-likelihood itself, one column a state; learning leaves it as it is.
 
     ``-inf`` says that a state is impossible at a step. A row of ``NaN`` is a missing observation.
+    Columns of a dataframe that are named as the states may come in any order.
 
     Examples
     --------
@@ -24,15 +28,19 @@ class Precomputed(Emission):
     part_steps = 100_000
     _shares_work = True
 
+    def name_states(self, states):
+        self._states = [str(label) for label in states]
+
     def encode(self, X, offsets=None, *, reset):
         if is_plain(X):
             self._check_columns(X.shape[1], reset=reset)
+            _warn_of_probabilities(X)
             return X
-        try:
-            scores = np.stack([c.astype(np.float64) for c in columns_of(X)], axis=1)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"Precomputed log-likelihoods must be numbers: {error}") from error
-        self._check_columns(scores.shape[1], reset=reset)
+        columns = columns_of(X)
+        self._check_columns(len(columns), reset=reset)
+        columns = [columns[j] for j in self._order(X, len(columns))]
+        scores = np.stack([as_numbers(c, "Precomputed log-likelihoods") for c in columns], axis=1)
+        _warn_of_probabilities(scores)
         if np.isposinf(scores).any():
             row, state = np.argwhere(np.isposinf(scores))[0]
             raise ValueError(
@@ -51,6 +59,26 @@ class Precomputed(Emission):
             scores[whole] = 0.0
         return scores
 
+    def _order(self, X, n_columns):
+        """The column of each state: by name where there are names, else by position."""
+        positions = list(range(n_columns))
+        states = getattr(self, "_states", None)
+        if states is None or not hasattr(X, "columns"):
+            return positions
+        names = [str(name) for name in X.columns]
+        by_default = (list(map(str, positions)), [f"column_{j}" for j in positions])
+        if list(X.columns) == positions or names == by_default[1]:
+            return positions
+        if sorted(names) == sorted(states) and len(set(states)) == n_columns:
+            return [names.index(state) for state in states]
+        if states == by_default[0]:  # states that have no names of their own
+            return positions
+        raise ValueError(
+            f"With precomputed emissions X needs one column a state: it has the columns {names}, "
+            f"but the states are {states}. Rename the columns, or give X.to_numpy() if they are "
+            "in the order of the states."
+        )
+
     def initialise(self, E, offsets, n_states, *, init=None, random_state=None):
         self._check_states(E.shape[1], n_states)
 
@@ -58,7 +86,7 @@ class Precomputed(Emission):
         return Frames(E)
 
     def accumulate(self, E, posteriors, offsets=None):
-        self._check_states(E.shape[1], posteriors.shape[1])
+        self._check_states(E.shape[1], check_posteriors(posteriors, len(E)).shape[1])
         return {}
 
     def maximise(self, statistics, *, smoothing=0.0):
@@ -79,3 +107,21 @@ class Precomputed(Emission):
                 f"With precomputed emissions X needs one column a state: it has {n_columns} "
                 f"columns, and there are {n_states} states."
             )
+
+
+def _warn_of_probabilities(scores):
+    if scores.shape[1] < 2 or not _sum_to_1(scores[:1]) or not _sum_to_1(scores):
+        return
+    if ((scores > 0) & (scores < 1)).any():
+        warnings.warn(
+            "X looks like probabilities (all of it is between 0 and 1, and each row sums to 1), "
+            "but precomputed emissions are log-likelihoods: take the logarithm, numpy.log(X).",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+def _sum_to_1(scores):
+    known = scores[~np.isnan(scores).any(axis=1)]
+    inside = ((known >= 0) & (known <= 1)).all()
+    return inside and (np.abs(known.sum(axis=1) - 1) < 1e-3).all()

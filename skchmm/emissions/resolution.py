@@ -3,6 +3,7 @@
 import numpy as np
 from sklearn.base import clone, is_classifier
 
+from ..sequences.values import is_missing
 from .base import Emission
 from .categorical import Categorical
 from .gaussian import Gaussian
@@ -11,7 +12,7 @@ from .multinomial import Multinomial
 from .poisson import Poisson
 from .precomputed import Precomputed
 from .sklearn_models import ClassifierEmission, DensityEmission
-from .vocabulary import columns_of, is_missing
+from .vocabulary import columns_of
 
 _BY_NAME = {
     "categorical": Categorical,

@@ -7,16 +7,18 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import has_fit_parameter
 
-from .base import Emission, Frames
-from .vocabulary import columns_of, missing_in
+from ..sequences.values import as_array, missing_in
+from .base import Emission, Frames, check_labels, check_path, check_weights
+from .vocabulary import columns_of
 
 
 class _RawRows:
     """Rows as the user gave them, in two dimensions, and which of them are missing as a whole."""
 
     def __init__(self, X):
-        if getattr(X, "ndim", 2) == 1:
-            X = np.asarray(X).reshape(-1, 1)
+        if not hasattr(X, "columns"):
+            X = as_array(X, "X")
+            X = X.reshape(-1, 1) if X.ndim == 1 else X
         self.X = X
         self.missing = np.logical_and.reduce([missing_in(column) for column in columns_of(X)])
 
@@ -49,9 +51,11 @@ class _ModelEmission(Emission):
             "to fit, or use an emission of skchmm.emissions such as Gaussian()."
         )
 
-    def _labelled(self, E, y_index, weights):
-        y_index = np.asarray(y_index)
-        weights = np.ones(len(y_index)) if weights is None else np.asarray(weights, dtype=float)
+    def _labelled(self, E, y_index, n_states, weights):
+        y_index = check_labels(y_index, n_states)
+        if len(y_index) != len(E.missing):
+            raise ValueError(f"There are {len(y_index)} labels, but {len(E.missing)} rows.")
+        weights = check_weights(np.ones(len(y_index)) if weights is None else weights, len(y_index))
         known = np.flatnonzero((y_index >= 0) & (weights > 0) & ~E.missing)
         if len(known) == 0:
             raise ValueError(f"{type(self).__name__} needs at least one labelled, observed row.")
@@ -118,7 +122,7 @@ class ClassifierEmission(_ModelEmission):
             raise ValueError(
                 f"{self.classifier!r} has no predict_proba; wrap it in CalibratedClassifierCV."
             )
-        known, labels, weights = self._labelled(E, y_index, weights)
+        known, labels, weights = self._labelled(E, y_index, n_states, weights)
         counts = np.bincount(labels, weights=weights, minlength=n_states)
         self.priors_ = counts / counts.sum()
         self.classifier_ = None
@@ -134,6 +138,11 @@ class ClassifierEmission(_ModelEmission):
             log_p[present, self.priors_.argmax()] = 0.0
         elif len(present):
             proba = np.maximum(self.classifier_.predict_proba(E.take(present)), self.min_proba)
+            if np.isnan(proba).any():
+                raise ValueError(
+                    f"{self.classifier!r} gives NaN as the probability of a state, for row "
+                    f"{present[np.isnan(proba).any(axis=1).argmax()]} of X."
+                )
             seen = self.classifier_.classes_
             log_p[present[:, None], seen] = np.log(proba) - np.log(self.priors_[seen])
         return Frames(log_p)
@@ -179,7 +188,7 @@ class DensityEmission(_ModelEmission):
     def fit_supervised(
         self, E, y_index, n_states, weights=None, *, offsets=None, smoothing=0.0, random_state=None
     ):
-        known, labels, weights = self._labelled(E, y_index, weights)
+        known, labels, weights = self._labelled(E, y_index, n_states, weights)
         estimators = [self._fit_state(E, known, labels, weights, s) for s in range(n_states)]
         if None in estimators:
             pooled = _fit_clone(self.estimator, E.take(known), weights)
@@ -212,7 +221,7 @@ class DensityEmission(_ModelEmission):
         if not hasattr(self.estimator, "sample"):
             raise ValueError(f"{self.estimator!r} has no method to sample.")
         rng = check_random_state(random_state)
-        path = np.asarray(path)
+        path = check_path(path, len(self.estimators_))
         rows = np.empty((len(path), self.n_features_in_))
         for state in np.unique(path):
             where = np.flatnonzero(path == state)

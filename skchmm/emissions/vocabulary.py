@@ -3,19 +3,18 @@
 import numpy as np
 
 from .._kernels.symbols import code_run
+from ..sequences.values import as_array, is_missing, missing_in, of_series, plain
 
 _MAX_INT64 = np.iinfo(np.int64).max
 
 
 def columns_of(X):
-    """The columns of a 1-d array, a 2-d array or a dataframe, each as a 1-d array."""
-    if hasattr(X, "iloc"):
-        if X.ndim == 1:
-            return [np.asarray(X)]
-        return [np.asarray(X.iloc[:, j]) for j in range(X.shape[1])]
+    """The columns of a 1-d array, a 2-d array or a dataframe, each as a plain 1-d array."""
+    if hasattr(X, "iloc") and X.ndim == 2:
+        return [of_series(X.iloc[:, j]) for j in range(X.shape[1])]
     if hasattr(X, "columns"):
-        return [np.asarray(X[name]) for name in X.columns]
-    X = np.asarray(X)
+        return [of_series(X[name]) for name in X.columns]
+    X = as_array(X, "X")
     if X.ndim not in (1, 2):
         raise ValueError(f"Expected symbols in a 1-d or 2-d array, got {X.ndim} dimensions.")
     if X.dtype.kind == "c":
@@ -23,35 +22,25 @@ def columns_of(X):
     return [X] if X.ndim == 1 else list(X.T)
 
 
-def is_missing(value):
-    """Whether one value of an object column stands for "not observed"."""
-    # pandas.NA does not compare, and pandas need not be installed: it is told by its name
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
-
-
-def missing_in(column):
-    """Boolean mask of the missing values of a 1-d array."""
-    if column.dtype.kind == "f":
-        return np.isnan(column)
-    if column.dtype.kind in "mM":
-        return np.isnat(column)
-    if column.dtype.kind == "O":
-        return np.fromiter(map(is_missing, column.tolist()), dtype=bool, count=len(column))
-    return np.zeros(len(column), dtype=bool)
-
-
 class Vocabulary:
-    """The symbols that a column may hold, in sorted order; symbol i has code i, missing has -1.
+    """The symbols that a column may hold; symbol i has code i, missing has -1.
+
+    Symbols that are learned are sorted. Those that are given keep their order, since parameters
+    with one column a symbol are written down in it.
 
     Sorting and lookup are by value for numbers and by hashing for everything else: O(n) either way
     up to a logarithm.
     """
 
     def __init__(self, symbols):
-        self.symbols = _as_symbol_array(symbols)
-        self.numeric = self.symbols.dtype.kind in "iufbmM"
-        whole = self.symbols.dtype.kind in "iu" and len(self) > 0
-        first, last = (int(self.symbols[0]), int(self.symbols[-1])) if whole else (0, 0)
+        self.symbols = symbols = _as_symbol_array(symbols)
+        self.numeric = symbols.dtype.kind in "iufbmM"
+        self._rank = self._sorted = None
+        if self.numeric and not (symbols[1:] > symbols[:-1]).all():
+            self._rank = np.argsort(symbols, kind="stable")
+            self._sorted = symbols[self._rank]
+        whole = symbols.dtype.kind in "iu" and self._rank is None and len(self) > 0
+        first, last = (int(symbols[0]), int(symbols[-1])) if whole else (0, 0)
         self.contiguous = whole and last - first == len(self) - 1 and last <= _MAX_INT64
 
     @classmethod
@@ -61,10 +50,11 @@ class Vocabulary:
             if found.dtype.kind == "f":
                 if np.isinf(found).any():
                     raise ValueError("Input X contains infinity: inf is not a symbol.")
-                if (found == np.rint(found)).all() and (np.abs(found) < 2**53).all():
+                if (found == np.rint(found)).all() and (np.abs(found) < 2.0**53).all():
                     found = found.astype(np.int64)
             return cls(found)
-        return cls(_sorted(value for value in _distinct(column) if not is_missing(value)))
+        found = _distinct(column.tolist())
+        return cls(_sorted(value for value in found if not is_missing(value)))
 
     def __len__(self):
         return len(self.symbols)
@@ -86,7 +76,7 @@ class Vocabulary:
                     f"X has the symbol {_plain(column[row])!r} in row {row}{where}, which is not "
                     f"among the {len(self)} known symbols ({self._preview()}). List every possible "
                     "symbol in Categorical(symbols=...), or use Categorical(unseen='ignore') to "
-                    "treat such symbols as missing."
+                    "treat such symbols as missing." + self._hint(column[row])
                 )
             codes[strangers] = -1
         if missing != -1:
@@ -94,22 +84,23 @@ class Vocabulary:
         return codes
 
     def _find(self, column):
-        if self.numeric and column.dtype.kind in "iufbmM" and len(self):
-            position = np.searchsorted(self.symbols, column)
+        if self.numeric and len(self) and _comparable(self.symbols, column):
+            known = self.symbols if self._rank is None else self._sorted
+            position = np.searchsorted(known, column)
             position[position == len(self)] = 0
-            codes = np.where(self.symbols[position] == column, position, -2)
+            codes = position if self._rank is None else self._rank[position]
+            codes = np.where(known[position] == column, codes, -2)
             if column.dtype.kind in "fmM":
                 codes[missing_in(column)] = -1
             return codes
         if column.dtype.kind == "U" and column.dtype.itemsize == 4:
             return self._find_letters(column)
+        values = column.tolist()  # once: NaN is found by identity
         table = {value: code for code, value in enumerate(self.symbols.tolist())}
         table = {
-            value: -1 if is_missing(value) else table.get(value, -2) for value in _distinct(column)
+            value: -1 if is_missing(value) else table.get(value, -2) for value in _distinct(values)
         }
-        return np.fromiter(
-            map(table.__getitem__, column.tolist()), dtype=np.int64, count=len(column)
-        )
+        return np.fromiter(map(table.__getitem__, values), dtype=np.int64, count=len(values))
 
     def _find_letters(self, column):
         """Codes of strings of at most one character, by their code points."""
@@ -126,14 +117,27 @@ class Vocabulary:
         shown = ", ".join(repr(symbol) for symbol in self.symbols[:5].tolist())
         return shown + (", ..." if len(self) > 5 else "")
 
+    def _hint(self, stranger):
+        if isinstance(stranger, str) and len(stranger) > 1 and {*stranger} <= {*self.symbols}:
+            return (
+                f" A string is one symbol: for its letters write list({str(stranger)!r}), and for "
+                "several sequences a list of such lists."
+            )
+        return ""
+
 
 def _fits_int64(column):
     return column.dtype.kind == "i" or column.dtype.itemsize < 8 or (column <= _MAX_INT64).all()
 
 
-def _distinct(column):
+def _comparable(symbols, column):
+    kinds = symbols.dtype.kind + column.dtype.kind
+    return {*kinds} <= {*"iufb"} or kinds in ("mm", "MM")
+
+
+def _distinct(values):
     try:
-        return set(column.tolist())
+        return set(values)
     except TypeError as error:
         raise ValueError(
             f"Symbols must be hashable, such as strings or integers: {error}"
@@ -153,19 +157,29 @@ def _plain(value):
 
 
 def _as_symbol_array(symbols):
-    if isinstance(symbols, (int, np.integer)):
+    if isinstance(symbols, (int, np.integer)) and not isinstance(symbols, bool) and symbols >= 0:
         return np.arange(symbols)
-    array = symbols if isinstance(symbols, np.ndarray) else np.empty(0, dtype=object)
-    if not isinstance(symbols, np.ndarray):
+    if isinstance(symbols, (set, frozenset)):
+        symbols = _sorted(symbols)
+    if isinstance(symbols, np.ndarray):
+        array = plain(symbols)
+    elif not hasattr(symbols, "__iter__"):
+        raise ValueError(f"symbols must be a number or a list of symbols, got {symbols!r}.")
+    else:
         symbols = list(symbols)
         kinds = {type(_plain(symbol)) for symbol in symbols}
-        # numpy would turn a mix of strings and numbers into strings
-        array = np.array(
-            symbols, dtype=None if len(kinds) == 1 and kinds <= {int, bool} else object
-        )
+        if len(kinds) == 1 and kinds <= {int, bool}:
+            array = np.array(symbols)
+        else:  # numpy would turn a mix of strings and numbers into strings
+            array = np.empty(len(symbols), dtype=object)
+            array[:] = symbols
+    if array.ndim != 1:
+        raise ValueError(f"symbols must be a list of symbols, got {array.ndim} dimensions.")
+    values = array.tolist()
+    if missing_in(array).any() or len(_distinct(values)) < len(values):
+        raise ValueError(f"symbols must be distinct and not missing, got {values}.")
     if array.dtype.kind in "iufbmM":
-        return np.unique(array)
-    distinct = _sorted(set(array.tolist()))
-    array = np.empty(len(distinct), dtype=object)
-    array[:] = distinct
-    return array
+        return array
+    out = np.empty(len(values), dtype=object)
+    out[:] = values
+    return out

@@ -17,6 +17,7 @@ from ..graph import AugmentedGraph
 from ..inference.chain import Durations
 from ..inference.explain import Explainer, Explanation
 from ..sequences.labels import check_states
+from .infeasible import check_possible, report_infeasible
 
 # The distribution of the number of visits ends where less than this is left of it.
 NEGLIGIBLE = 1e-10
@@ -31,11 +32,11 @@ class AskingMixin:
         answers = [ask(self._chain(), frames.part(*steps)) for steps in ranges]
         bad = [s for s, found in enumerate(answers) if len(found) == 0]
         if bad:
-            self._report_infeasible(sequences, bad)
+            report_infeasible(self, sequences, bad, frames)
             free = self._chain(constrained=False)
             for s in bad:
                 answers[s] = ask(free, frames.part(*ranges[s]))
-            self._check_possible(sequences, [0.0 if len(a) else -np.inf for a in answers])
+            check_possible(sequences, [0.0 if len(a) else -np.inf for a in answers], frames)
         return answers
 
     # ------------------------------------------------------------ other paths
@@ -59,10 +60,10 @@ class AskingMixin:
         bad = np.flatnonzero(np.isneginf(log_z))
         chains = [self._chain()] * sequences.n_sequences
         if len(bad):
-            self._report_infeasible(sequences, bad)
+            report_infeasible(self, sequences, bad, frames)
             free = self._chain(constrained=False)
             plain = free.log_likelihood(frames, offsets, n_jobs=self.n_jobs)
-            self._check_possible(sequences, plain)
+            check_possible(sequences, plain, frames)
             for s in bad:
                 chains[s], log_z[s] = free, plain[s]
         return sequences, frames, chains, log_z

@@ -10,14 +10,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._documentation import DocumentedMixin
 from ..constraints.compile import compile, flatten
+from ..emissions import Precomputed
 from ..emissions.base import Frames, PendingFrames, steps_in_part
-from ..exceptions import InfeasibleSequenceError, InfeasibleSequenceWarning, warn
 from ..graph import AugmentedGraph
 from ..inference.chain import check_frames, labelled
 from ..inference.schedule import Allowed, steps_at_once, threads_of
 from ..sequences.aligned import read_step_weights
 from ..sequences.forms import read_labels, read_sequences
 from ..sequences.labels import encode_labels
+from .infeasible import check_possible, report_infeasible
 
 ALGORITHMS = ("viterbi", "posterior", "map")
 
@@ -62,7 +63,9 @@ class SequenceEstimator(DocumentedMixin, BaseEstimator):
         return sequences
 
     def _check_features(self, X, reset):
-        named = hasattr(X, "columns") or (not reset and hasattr(self, "feature_names_in_"))
+        named = not reset and hasattr(self, "feature_names_in_")
+        if hasattr(X, "columns") and not isinstance(getattr(self, "emission_", None), Precomputed):
+            named = True  # columns of scores are named as the states, whatever fit has seen
         if X.ndim == 1 if hasattr(X, "ndim") else len(X.shape) == 1:
             if reset:
                 if hasattr(self, "feature_names_in_"):
@@ -335,11 +338,11 @@ class SequenceEstimator(DocumentedMixin, BaseEstimator):
         )
         bad = np.flatnonzero(np.isneginf(log_prob))
         if len(bad):
-            self._report_infeasible(sequences, bad)
+            report_infeasible(self, sequences, bad, frames)
             free, free_prob = self._chain(constrained=False).decode(
                 frames, sequences.offsets, labels=labels, n_jobs=self.n_jobs
             )
-            self._check_possible(sequences, free_prob)
+            check_possible(sequences, free_prob, frames)
             _replace(path, free, sequences.offsets, bad)
             log_prob[bad] = free_prob[bad]
         return path, log_prob
@@ -348,32 +351,18 @@ class SequenceEstimator(DocumentedMixin, BaseEstimator):
         smoothed = self._chain().smooth(frames, sequences.offsets, n_jobs=self.n_jobs)
         bad = np.flatnonzero(np.isneginf(smoothed.log_z))
         if len(bad):
-            self._report_infeasible(sequences, bad)
+            report_infeasible(self, sequences, bad, frames)
             free = self._chain(constrained=False).smooth(
                 frames, sequences.offsets, n_jobs=self.n_jobs
             )
-            self._check_possible(sequences, free.log_z)
+            check_possible(sequences, free.log_z, frames)
             _replace(smoothed.posteriors, free.posteriors, sequences.offsets, bad)
         return smoothed.posteriors
 
     # ---------------------------------------------------------- infeasibility
-    def _report_infeasible(self, sequences, bad):
-        """Raise, or warn that sequences without a feasible path are answered without rules."""
-        message = self._explain_briefly(sequences, bad[0], len(bad))
-        if not self._enforces:
-            raise InfeasibleSequenceError(message)
-        message += " Which of them conflict, and where, says the method explain."
-        if self.on_infeasible != "warn":
-            raise InfeasibleSequenceError(message)
-        warn(message + " They are answered without the constraints.", InfeasibleSequenceWarning)
-
-    def _check_possible(self, sequences, log_prob):
-        bad = np.flatnonzero(np.isneginf(log_prob))
-        if len(bad):
-            raise InfeasibleSequenceError(
-                f"{sequences.describe(bad[0]).capitalize()} has probability zero under the model, "
-                "with or without constraints: its observations or transitions are impossible."
-            )
+    # What to say of an impossible sequence, and besides its constraints of an infeasible one.
+    _impossible = "its observations or transitions are impossible."
+    _note = ""
 
     @property
     def _rules(self):
@@ -383,21 +372,6 @@ class SequenceEstimator(DocumentedMixin, BaseEstimator):
     @property
     def _has_rules(self):
         return self._enforces and len(self.constraints_) > 0
-
-    def _explain_briefly(self, sequences, s, n_bad=1):
-        others = f" (and {n_bad - 1} more)" if n_bad > 1 else ""
-        if not self._has_rules:
-            return (
-                f"{sequences.describe(s).capitalize()}{others} has probability zero under the "
-                "model: its observations or transitions are impossible."
-            )
-        rules = ", ".join(map(repr, self.constraints_[:8]))
-        if len(self.constraints_) > 8:
-            rules += f" and {len(self.constraints_) - 8} more"
-        return (
-            f"{sequences.describe(s).capitalize()} of {sequences.lengths[s]} steps{others} has no "
-            f"feasible path. The constraints are {rules}."
-        )
 
 
 def _replace(values, others, offsets, chosen):

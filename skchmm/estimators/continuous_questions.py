@@ -10,6 +10,7 @@ from ..continuous.paths import fill_in
 from ..inference.chain import Durations
 from ..inference.explain import Explanation
 from .asking import AskingMixin, check_number
+from .infeasible import check_possible, report_infeasible
 from .questions import Paths
 
 # Of entries into a set of states, more than so many are never counted.
@@ -50,10 +51,10 @@ class CTQuestionsMixin(AskingMixin):
         nodes, log_prob = chains[0].decode_nodes(frames, sequences.offsets, n_jobs=self.n_jobs)
         bad = np.flatnonzero(np.isneginf(log_prob))
         if len(bad):
-            self._report_infeasible(sequences, bad)
+            report_infeasible(self, sequences, bad, frames)
             free = self._chain(constrained=False)
             others, free_prob = free.decode_nodes(frames, sequences.offsets, n_jobs=self.n_jobs)
-            self._check_possible(sequences, free_prob)
+            check_possible(sequences, free_prob, frames)
             for s in bad:
                 part = slice(sequences.offsets[s], sequences.offsets[s + 1])
                 chains[s], nodes[part] = free, others[part]
@@ -219,11 +220,10 @@ class CTQuestionsMixin(AskingMixin):
             chain = self._chain()
             log_z = chain.log_likelihood(part, np.array([0, end - begin]))
             if np.isneginf(log_z[0]):
-                self._report_infeasible(sequences, [s])
+                report_infeasible(self, sequences, [s], frames)
                 chain = self._chain(constrained=False)
-                self._check_possible(
-                    sequences, chain.log_likelihood(frames, sequences.offsets, n_jobs=self.n_jobs)
-                )
+                log_z = chain.log_likelihood(frames, sequences.offsets, n_jobs=self.n_jobs)
+                check_possible(sequences, log_z, frames)
             answers.append(chain.marginals_at(part, times, grids[s]))
         return answers
 

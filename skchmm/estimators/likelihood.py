@@ -35,6 +35,7 @@ from .em import (
     warn_not_converged,
     with_callbacks,
 )
+from .infeasible import describe_infeasible
 from .transitions import Transitions
 
 
@@ -155,6 +156,7 @@ class LikelihoodModel(CallbackSupportMixin, SequenceEstimator):
         self.classes_ = choose_states(
             self.states, self.n_states, labels, self.n_features_in_ if precomputed else None
         )
+        emission.name_states(self.classes_)
         return emission
 
     def _encode(self, emission, sequences):
@@ -212,7 +214,7 @@ class LikelihoodModel(CallbackSupportMixin, SequenceEstimator):
             accumulate = accumulation(emission) if learn else None
             chain = self._chain(parameters)
             expected = expect(chain, emission, parts, self.n_jobs, accumulate=accumulate)
-            return self._objective(expected.smoothed.log_z, data), expected
+            return self._objective(expected.smoothed.log_z, data, emission), expected
 
         def m_step(parameters, expected):
             *parameters, emission = parameters
@@ -251,12 +253,18 @@ class LikelihoodModel(CallbackSupportMixin, SequenceEstimator):
             self._fit_emission(emission, data, random_state)
         return *dynamics.start(weights, data, random_state if at_random else None), emission
 
-    def _objective(self, log_z, data):
+    def _objective(self, log_z, data, emission):
         """log P(Y, Acc) of all sequences by weight."""
         used = data.weights > 0
         bad = np.flatnonzero(np.isneginf(log_z) & used)
         if len(bad):
-            raise InfeasibleSequenceError(self._explain_briefly(data.sequences, bad[0]))
+            sequences = data.sequences
+            frames = emission.log_likelihood(
+                emission.encode(sequences.X, sequences.offsets, reset=False)
+            )
+            raise InfeasibleSequenceError(
+                describe_infeasible(self, sequences, bad[0], frames, len(bad))
+            )
         return float(np.dot(log_z[used], data.weights[used]))
 
     @classmethod
@@ -273,6 +281,7 @@ class LikelihoodModel(CallbackSupportMixin, SequenceEstimator):
         known = emissions.resolve(emission)
         if known is not emission and not isinstance(emission, str):
             known = deepcopy(emission)
+        known.name_states(model.classes_)
         model.n_features_in_ = _features_of(known, S)
         model._learned(parameters, known, [], True)
         model._compile(constraints)

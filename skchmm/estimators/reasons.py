@@ -34,7 +34,7 @@ class ReasonsMixin(AskingMixin):
         ...     [0.5, 0.5], [[0.8, 0.2], [0.4, 0.6]], states=["a", "b"],
         ...     constraints=[StartsIn("a"), AtLeastVisits("a", 3), EndsIn("b")])
         >>> print(model.explain(np.zeros((4, 2))))
-        Sequence 0 of 4 steps has no feasible path. These leave none, taken together:
+        Sequence 0 (4 steps) has no feasible path. These leave none, taken together:
           AtLeastVisits('a', 3)
         The last path dies at step 0: whatever is observed after it, none can be completed in 4 \
 steps. Some paths reach the end but may not end there.

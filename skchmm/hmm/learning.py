@@ -241,7 +241,7 @@ class LearningMixin:
             self._chain(), emission, parts, self.n_jobs, accumulate=accumulate,
             check=self._check_underflow,
         )  # fmt: skip
-        return self._objective(expected.smoothed.log_z, data), expected
+        return self._objective(expected.smoothed.log_z, data, emission), expected
 
     def _accumulate_by_sequence(self, statistics, frames, posteriors, data):
         lattice = frames.dense()

@@ -16,6 +16,7 @@ from .._kernels.lanes_viterbi import lanes_viterbi
 from .._kernels.log_space import forward_backward_log
 from .._kernels.two_ended import handles, two_ended
 from .._kernels.viterbi import viterbi
+from ..emissions.base import Frames, PendingFrames
 from ..graph.augmented import WIDTH
 from ..graph.completion import positions_of_death
 from .kbest import iterate_paths
@@ -371,6 +372,11 @@ def check_input(graph, frames, offsets):
 
 def check_frames(frames, n_states, n_steps):
     """Frames have one row per step and one column per state."""
+    if not isinstance(frames, (Frames, PendingFrames)):
+        raise TypeError(
+            f"log_likelihood of an emission must return Frames, not {type(frames).__name__}; write "
+            "skchmm.emissions.Frames(table)."
+        )
     if frames.n_states != n_states:
         raise ValueError(
             f"The emission has {frames.n_states} states, but the chain has {n_states}."

@@ -83,7 +83,7 @@ class Explanation:
         return lines
 
     def __str__(self):
-        name = f"Sequence {self.sequence!r} of {self.n_steps} steps"
+        name = f"Sequence {self.sequence!r} ({self.n_steps} steps)"
         if self.feasible:
             return f"{name} has a feasible path."
         if self.position == self.n_steps - 1:

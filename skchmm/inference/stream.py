@@ -10,6 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 from .._kernels.filtering import best_source, completions, first_step, step
 from ..exceptions import InfeasibleSequenceError, InfeasibleSequenceWarning, warn
 from ..graph.completion import Live
+from ..sequences.forms import Sequences
+from ..sequences.values import as_array, concatenate, is_missing, plain
 
 
 class Update(NamedTuple):
@@ -80,16 +82,16 @@ class ConstrainedStream:
 
     def __init__(self, model, *, n_steps=None, lag=0):
         check_is_fitted(model)
-        if n_steps is not None and (not isinstance(n_steps, numbers.Integral) or n_steps < 1):
+        if n_steps is not None and (not _is_number(n_steps) or n_steps < 1):
             raise ValueError(f"n_steps must be a positive number of steps, got {n_steps!r}.")
-        if not isinstance(lag, numbers.Integral) or lag < 0:
+        if not _is_number(lag) or lag < 0:
             raise ValueError(f"lag must be a number of steps, 0 or more, got {lag!r}.")
         self.model, self.n_steps, self.lag = model, n_steps, lag
         self.n_seen = 0
         self._free = _Filter(model._chain(constrained=False), lag)
         self._filter = _Filter(model._chain(), lag)
         self._future = self._futures(model._chain())
-        self._rows = []  # what the emission needs to see of the past
+        self._rows = []  # the observations that the emission needs to see again
         self._decided = []  # state indices
         self._node = None  # of the last decision
         self._window = []  # emissions of the steps that are not decided
@@ -133,15 +135,18 @@ class ConstrainedStream:
         if self._finished or t == self.n_steps:
             raise ValueError(f"The sequence has ended after its {t} steps.")
         self._filter.chain.graph.controller.check_length(t + 1)
-        log_b = self._emission(x)
-        self._free.push(log_b)
-        if not self._free.alive():
+        rows, log_b = self._emission(x)
+        alpha = self._free.ahead(log_b)
+        if not (alpha > -np.inf).any():
+            why = ": every state has probability zero there" if np.isneginf(log_b).all() else ""
             raise InfeasibleSequenceError(
                 f"The observations up to step {t} have probability zero under the model, with or "
-                "without constraints."
+                f"without constraints{why}."
             )
+        self._rows = rows
         if self._filter is not self._free:
-            self._filter.push(log_b)
+            self._filter.push(log_b, self._filter.ahead(log_b))
+        self._free.push(log_b, alpha)
         self._extend(t, log_b)
         self.n_seen += 1
         if not np.isfinite(self._filter.alpha + self._future[t]).any():
@@ -228,13 +233,13 @@ class ConstrainedStream:
 
     # -------------------------------------------------------------- emissions
     def _emission(self, x):
-        """Log-likelihood of the observation under every state."""
-        emission = self.model.emission_
-        order = getattr(emission, "order", 0)
-        self._rows = (self._rows[-order:] if order else []) + [_row(x)]
-        X = np.concatenate(self._rows)
-        encoded = emission.encode(X, np.array([0, len(X)]), reset=False)
-        return np.ascontiguousarray(emission.log_likelihood(encoded).dense()[-1])
+        """The observations with this one, and its log-likelihood under every state."""
+        model = self.model
+        order = getattr(model.emission_, "order", 0)
+        rows = [*self._rows[max(len(self._rows) - order, 0) :], _row(x, model.n_features_in_)]
+        X = concatenate(rows)
+        frames = model._frames(Sequences(X, np.array([0, len(X)]), "stacked", name="x"))
+        return rows, np.ascontiguousarray(frames.dense()[-1])
 
 
 class _Filter:
@@ -244,14 +249,19 @@ class _Filter:
         self.chain = chain
         self.alpha = None  # log, the largest 0
         self.log_scale = 0.0
-        self._values = deque(maxlen=lag + 1)
+        self._values = deque(maxlen=min(lag, 2**62) + 1)
         self._t = 0
 
-    def push(self, log_b):
+    def ahead(self, log_b):
+        """Log masses of the nodes after one more observation."""
         if self._t == 0:
-            alpha = values = _first(self.chain, log_b)
+            return _first(self.chain, log_b)
+        return _step(self.chain, self._t, self.alpha, log_b, best=False)
+
+    def push(self, log_b, alpha):
+        if self._t == 0:
+            values = alpha
         else:
-            alpha = _step(self.chain, self._t, self.alpha, log_b, best=False)
             values = _step(self.chain, self._t, self._values[-1], log_b, best=True)
         self._t += 1
         top = max(alpha.max(initial=-np.inf), -1e300)
@@ -262,9 +272,6 @@ class _Filter:
     def last_values(self, n):
         """Values of the best paths at the last n steps."""
         return list(self._values)[len(self._values) - n :]
-
-    def alive(self):
-        return self.alpha.max(initial=-np.inf) > -np.inf
 
     def log_total(self):
         return _log_sum(self.alpha) + self.log_scale
@@ -310,10 +317,26 @@ def _log_sum(values):
     return top if top == -np.inf else top + np.log(np.exp(values - top).sum())
 
 
-def _row(x):
-    """One observation as the single row of an array."""
-    if isinstance(x, str) or np.ndim(x) == 0:
-        row = np.array([x])
-        return np.array([x], dtype=object) if row.dtype.kind not in "iufbUS" else row
-    row = np.asarray(x)
-    return row.reshape(1, -1) if row.ndim == 1 else row
+def _is_number(value):
+    # among the integers are durations of numpy, and True
+    return isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.timedelta64))
+
+
+def _row(x, n_features):
+    """One observation as the single row of a 2-d array."""
+    if isinstance(x, np.ndarray) and x.ndim == 0:
+        x = plain(x)[()]
+    if isinstance(x, (str, bytes)) or not hasattr(x, "__len__"):
+        missing = is_missing(x)
+        row = np.full((1, n_features), None) if missing else as_array([x], "x").reshape(1, 1)
+    else:
+        row = as_array(x, "x")
+        row = row.reshape(1, -1) if row.ndim == 1 else row
+    if row.ndim != 2 or len(row) != 1:
+        raise ValueError(f"push takes one observation, not an array of shape {row.shape}.")
+    if row.shape[1] != n_features:
+        raise ValueError(
+            f"The observation has {row.shape[1]} features, but the model is expecting {n_features} "
+            "features as input."
+        )
+    return row

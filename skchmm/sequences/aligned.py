@@ -1,10 +1,11 @@
 """Weights of sequences, and label paths that come on their own or in pairs."""
 
-from numbers import Number
+from numbers import Real
 
 import numpy as np
 
 from .forms import _is_nested, _read_list, _vector, _with_offsets, read_rows
+from .values import as_numbers
 
 
 def read_weights(sample_weight, sequences):
@@ -32,10 +33,10 @@ def read_step_weights(sample_weight, sequences):
     n = sequences.n_steps
     if sample_weight is None:
         return np.ones(n)
-    if isinstance(sample_weight, Number):
-        weights = np.full(n, sample_weight, dtype=np.float64)
+    if isinstance(sample_weight, Real):
+        weights = np.full(n, float(sample_weight))
     else:
-        weights = np.asarray(sample_weight, dtype=np.float64)
+        weights = as_numbers(sample_weight, "sample_weight")
         listed = sequences.form == "list"
         expected = sequences.n_sequences if listed else n
         if weights.ndim != 1 or len(weights) != expected:

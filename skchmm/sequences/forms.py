@@ -11,18 +11,22 @@ A list is read by its first item. Arrays, dataframes and series in it are sequen
 strings in it are the symbols of one sequence. Lists in it are sequences if they hold strings or
 lists of their own, or numbers and differ in length; lists of numbers that agree in length are the
 rows of one 2-d array, as everywhere in scikit-learn. Write ``[np.array([0, 1]), np.array([1, 1])]``
-for two sequences of two symbols each.
+for two sequences of two symbols each. A string is always one symbol: ``["walk", "run"]`` is one
+sequence of two steps, and the letters of ``"ACGT"`` are ``list("ACGT")``.
+
+Missing values are None, NaN and NaT, pandas' NA, polars' null, and whatever a masked array masks.
 """
 
-import sys
+import warnings
 from itertools import pairwise
 from numbers import Number
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.utils import column_or_1d
+from sklearn.exceptions import DataConversionWarning
 
 from .._kernels.rows import cut, ends_of, join
+from .values import as_array, concatenate, is_plain_type, missing_in, plain
 
 
 class Sequences:
@@ -135,12 +139,17 @@ def read_sequences(X, *, lengths=None, groups=None, name="X"):
     -------
     Sequences
     """
-    if not isinstance(X, np.ndarray) or X.dtype.kind == "O":
+    if type(X) is not np.ndarray or X.dtype.kind == "O" or not is_plain_type(X.dtype):
         if issparse(X):
             raise _sparse(name)
         if holds_sequences(X, name):
             return _read_list(X, lengths, groups, name)
-        X = _rows(X)
+        if isinstance(X, (str, bytes)):
+            raise ValueError(
+                f"{name} is a string, which is one symbol: write list({name}) for the sequence of "
+                "its letters."
+            )
+        X = _rows(X, name)
     shape = X.shape
     if not 1 <= len(shape) <= 2:
         hint = f" such as list({name})" if len(shape) == 3 else ""
@@ -173,17 +182,18 @@ def read_rows(values, sequences, name):
             raise ValueError(
                 f"{name} is a list of sequences but {sequences.name} is not: give both as lists of "
                 f"sequences, or {name} as a 1-d array with one value a row."
+                + _hint_at_letters(sequences)
             )
         values = _vector(values, name)
         if len(values) != sequences.n_steps:
             raise ValueError(
                 f"{name} has {len(values)} values but {sequences.name} has {sequences.n_steps} "
-                f"rows; expected one value a row."
+                f"rows; expected one value a row." + _hint_at_letters(sequences)
             )
         return values
     if isinstance(values, np.ndarray) and values.ndim == 2:
         nested = True
-    if not nested:
+    if not nested or not hasattr(values, "__len__"):
         raise ValueError(
             f"{sequences.name} is a list of {sequences.n_sequences} sequences, so {name} must be a "
             f"list of {sequences.n_sequences} 1-d arrays, one value a step."
@@ -198,7 +208,7 @@ def read_rows(values, sequences, name):
             raise ValueError(
                 f"{name}[{i}] has {len(item)} values but {sequences.name}[{i}] has {length} steps."
             )
-    return _concatenate(values)
+    return concatenate(values)
 
 
 def _with_offsets(X, n, lengths, groups, name):
@@ -217,10 +227,16 @@ def _offsets_of_lengths(lengths, n, name):
         offsets = ends_of(lengths)
         if offsets is not None and offsets[-1] == n:
             return offsets
-    lengths = np.asarray(lengths)
+    given = lengths
+    try:
+        lengths = as_array(lengths, "lengths")
+    except ValueError:  # lists in it differ in length
+        lengths = np.empty((), dtype=object)
+    if lengths.dtype.kind == "O" and all(type(length) is int for length in lengths.ravel()):
+        lengths = np.array(lengths.tolist())  # as objects only for what pandas makes of integers
     if lengths.ndim != 1 or lengths.dtype.kind not in "iu":
         raise ValueError(
-            f"lengths must be a 1-d sequence of integers, one a sequence; got {lengths!r}."
+            f"lengths must be a 1-d sequence of integers, one a sequence; got {given!r}."
         )
     if (lengths <= 0).any():
         i = int(np.argmax(lengths <= 0))
@@ -239,12 +255,19 @@ def _offsets_of_groups(groups, n, name):
         raise ValueError(
             f"groups has {len(groups)} ids but {name} has {n} rows; expected one sequence id a row."
         )
-    missing = groups != groups if groups.dtype.kind in "fc" else _is_missing_object(groups)
-    if np.any(missing):
+    missing = missing_in(groups)
+    if missing.any():
         raise ValueError(f"groups has no id for row {int(np.argmax(missing))}.")
     starts = np.concatenate(([0], np.flatnonzero(groups[1:] != groups[:-1]) + 1))
     ids = groups[starts].tolist()
-    if len(set(ids)) < len(ids):
+    try:
+        distinct = len(set(ids))
+    except TypeError:
+        raise ValueError(
+            "groups must hold ids such as strings or numbers, which can be hashed; the first is "
+            f"{ids[0]!r}."
+        ) from None
+    if distinct < len(ids):
         seen = set()
         for start, group in zip(starts.tolist(), ids):
             if group in seen:
@@ -256,25 +279,19 @@ def _offsets_of_groups(groups, n, name):
     return np.append(starts, n).astype(np.int64), ids
 
 
-def _is_missing_object(values):
-    if values.dtype.kind != "O":
-        return False
-    return np.array([value is None or value != value for value in values], dtype=bool)
-
-
 def _read_list(items, lengths, groups, name, read=None):
     n_sequences = len(items)
     if lengths is not None:
         raise ValueError(
             f"{name} is a list of sequences, which has its lengths already; give no lengths."
         )
-    if groups is not None and len(groups) != n_sequences:
+    if groups is not None and _size(groups) != n_sequences:
         raise ValueError(
             f"{name} is a list of {n_sequences} sequences, which needs no groups; if a splitter "
-            f"needs them, give one a sequence, not {len(groups)}."
+            f"needs them, give one a sequence, not {_size(groups)}."
         )
-    plain = read is None and set(map(type, items)) == {np.ndarray}
-    if plain:
+    same = read is None and set(map(type, items)) == {np.ndarray}
+    if same:
         arrays = list(items)
         joined = join(arrays) if n_sequences > 1 else None
         if joined is not None:
@@ -286,8 +303,9 @@ def _read_list(items, lengths, groups, name, read=None):
             item if type(item) is np.ndarray else _list_item(item, f"{name}[{i}]")
             for i, item in enumerate(items)
         ]
-    if not (plain and {array.ndim for array in arrays} == {1}) and (
-        len({array.shape[1:] for array in arrays}) > 1 or len(arrays[0].shape) not in (1, 2)
+    if not (same and {array.ndim for array in arrays} == {1}) and (
+        len({(len(array.shape), array.shape[1:]) for array in arrays}) > 1
+        or len(arrays[0].shape) not in (1, 2)
     ):
         raise _shape_mismatch(arrays, name)
     sizes = list(map(len, arrays))
@@ -295,12 +313,17 @@ def _read_list(items, lengths, groups, name, read=None):
         raise ValueError(f"{name}[{sizes.index(0)}] is empty: a sequence has at least one step.")
     offsets = np.zeros(n_sequences + 1, dtype=np.int64)
     np.cumsum(sizes, out=offsets[1:])
-    return Sequences(_concatenate(arrays, name), offsets, "list", name=name)
+    return Sequences(concatenate(arrays, name), offsets, "list", name=name)
 
 
 def _shape_mismatch(arrays, name):
     for i, array in enumerate(arrays):
-        if len(array.shape) not in (1, 2):
+        if len(array.shape) == 0:
+            return ValueError(
+                f"{name}[{i}] is {array.item()!r}, but {name} is a list of sequences: expected a "
+                f"2-d array with one row a step, or 1-d symbols."
+            )
+        if len(array.shape) > 2:
             return ValueError(
                 f"{name}[{i}] has {len(array.shape)} dimensions; expected a 2-d array with one row "
                 f"a step, or 1-d symbols."
@@ -320,7 +343,7 @@ def _shape_mismatch(arrays, name):
 def _list_item(item, name):
     if issparse(item):
         raise _sparse(name)
-    return _rows(item)
+    return _rows(item, name)
 
 
 def _sparse(name):
@@ -333,17 +356,24 @@ def _sparse(name):
 def _is_scalar(value):
     if isinstance(value, np.ndarray):
         return value.ndim == 0
-    return isinstance(value, (str, bytes, Number)) or not hasattr(value, "__len__")
+    return _is_scalar_type(type(value))
+
+
+def _is_scalar_type(kind):
+    return issubclass(kind, (str, bytes, Number, set, frozenset)) or not hasattr(kind, "__len__")
 
 
 def _is_nested(values):
-    """Whether values is a list (or object array) whose items are sequences themselves."""
+    """Whether values is a list (or object array) in which there are sequences."""
     if isinstance(values, np.ndarray):
         if values.dtype.kind != "O" or values.ndim != 1:
             return False
     elif not isinstance(values, (list, tuple)):
         return False
-    return len(values) > 0 and not _is_scalar(values[0])
+    kinds = set(map(type, values))
+    if any(issubclass(kind, np.ndarray) for kind in kinds):
+        return not all(map(_is_scalar, values))
+    return not all(map(_is_scalar_type, kinds))
 
 
 def holds_sequences(X, name="X"):
@@ -356,81 +386,50 @@ def holds_sequences(X, name="X"):
         return True
     if len({len(item) for item in X}) > 1:
         return True
-    for item in X:
-        for value in item:
-            if isinstance(value, (str, bytes)) or not _is_scalar(value):
-                return True
-            if isinstance(value, Number):
-                return False
-    return False
+    kinds = set().union(*(map(type, item) for item in X))
+    return any(
+        issubclass(kind, (str, bytes, np.ndarray)) or not _is_scalar_type(kind) for kind in kinds
+    )
 
 
-def _rows(X):
+def _rows(X, name):
     """An array, or a dataframe that scikit-learn can validate, from anything array-like."""
-    if isinstance(X, (np.ndarray, list, tuple)):
-        return _array(X)
     if hasattr(X, "columns") and hasattr(X, "shape"):
         return X
-    return _series(X) if hasattr(X, "to_numpy") else np.asarray(X)
+    return as_array(X, name)
 
 
-def _series(values):
-    dtype = getattr(values, "dtype", None)
-    if hasattr(dtype, "na_value") and values.isna().any():
-        return values.to_numpy(dtype=object, na_value=None)
-    return values.to_numpy()
+def _size(values):
+    return len(values) if hasattr(values, "__len__") else repr(values)
 
 
-def _array(values):
-    array = np.asarray(values)
-    if array.dtype.kind in "US" and not isinstance(values, np.ndarray) and array.ndim == 1:
-        # numpy would spell None, NaN and numbers among strings out as strings
-        kind = str if array.dtype.kind == "U" else bytes
-        if not all(isinstance(value, kind) for value in values):
-            array = np.empty(len(values), dtype=object)
-            array[:] = values
-    return array
+def _hint_at_letters(sequences):
+    X = sequences.X
+    if len(X.shape) == 1 and any(isinstance(x, str) and len(x) > 1 for x in X[:1].tolist()):
+        return (
+            f" A string in {sequences.name} is one symbol; for the letters of each write "
+            f"[list(string) for string in {sequences.name}]."
+        )
+    return ""
 
 
 def _vector(values, name):
     if type(values) is np.ndarray:
-        array = values
+        array = (
+            values if values.dtype.kind != "O" and is_plain_type(values.dtype) else plain(values)
+        )
     elif issparse(values):
         raise _sparse(name)
     else:
-        array = _rows(values)
+        array = _rows(values, name)
     if len(array.shape) == 1:
         return array
     if len(array.shape) == 2 and array.shape[1] == 1:
-        return column_or_1d(np.asarray(array), warn=True)
+        warnings.warn(
+            f"A column-vector {name} was passed when a 1d array was expected. Please change the "
+            f"shape of {name} to (n_samples, ), for example using ravel().",
+            DataConversionWarning,
+            stacklevel=3,
+        )
+        return plain(np.asarray(array)).ravel()
     raise ValueError(f"{name} should be a 1d array, got an array of shape {array.shape} instead.")
-
-
-def _concatenate(arrays, name="X"):
-    """Concatenate without changing values: no string from a number, no column from another."""
-    if not all(issubclass(kind, np.ndarray) for kind in set(map(type, arrays))):
-        return _concatenate_frames(arrays, name)
-    if len(arrays) == 1:
-        return arrays[0]
-    kinds = {dtype.kind for dtype in {array.dtype for array in arrays}}
-    if len(kinds) > 1 and kinds & set("USTMmO"):
-        arrays = [array.astype(object) for array in arrays]
-    return np.concatenate(arrays)
-
-
-def _concatenate_frames(frames, name):
-    library = type(frames[0]).__module__.partition(".")[0]
-    if len({type(frame) for frame in frames}) > 1 or library not in ("pandas", "polars"):
-        return _concatenate([np.asarray(frame) for frame in frames])
-    columns = list(frames[0].columns)
-    for i, frame in enumerate(frames):
-        if list(frame.columns) != columns:
-            raise ValueError(
-                f"All sequences must have the same columns: {name}[0] has {columns}, {name}[{i}] "
-                f"has {list(frame.columns)}."
-            )
-    if len(frames) == 1:
-        return frames[0]
-    if library == "polars":
-        return sys.modules["polars"].concat(frames, how="vertical_relaxed")
-    return sys.modules["pandas"].concat(frames, ignore_index=True)

@@ -5,6 +5,7 @@ from datetime import date, timedelta
 import numpy as np
 
 from .forms import read_rows
+from .values import is_missing
 
 NANOSECONDS = 1e9
 EPS = np.finfo(np.float64).eps
@@ -132,6 +133,9 @@ def _read(values, sequences):
         numbers = _as_numbers(values)
         if numbers is not None:
             return numbers, Clock("number", None)
+    elif values.dtype.kind == "m" and np.datetime_data(values.dtype)[0] == "generic":
+        if not np.isnat(values).all():
+            raise ValueError("times are timedeltas without a unit; give one, as in timedelta64[s].")
     elif values.dtype.kind not in "mM":
         raise ValueError(
             f"times must be numbers, datetimes or timedeltas, not {values.dtype.name}; "
@@ -156,7 +160,7 @@ def _as_numbers(values):
     """Objects that are all numbers, or missing, as float64; otherwise None."""
     out = np.full(len(values), np.nan)
     for k, value in enumerate(values.tolist()):
-        if value is None or value != value:
+        if is_missing(value):
             continue
         if isinstance(value, (bool, str)) or not isinstance(value, (int, float, np.number)):
             return None
@@ -179,7 +183,7 @@ def _seconds_since(values, origin, name):
             return np.where(np.isnat(steps), np.nan, seconds)
     out = np.full(len(values), np.nan)
     for k, value in enumerate(values.tolist()):
-        if value is None or value != value:
+        if is_missing(value):
             continue
         try:
             step = value - origin

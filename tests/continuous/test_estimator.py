@@ -124,7 +124,7 @@ def test_times_that_cannot_be(data):
     with pytest.raises(ValueError, match="step 3 of sequence 1 has no time"):
         fitted((X, y, bad))
     with pytest.raises(ValueError, match="step 1 of sequence 0 has no time"):
-        fitted(data).predict(X[0][:2], [np.datetime64("2024-01-01"), np.datetime64("NaT")])
+        fitted(data).predict(X[0][:2], [np.datetime64("2024-01-01"), np.datetime64("NaT", "s")])
     model = fitted(data)
     with pytest.raises(ValueError, match="times is missing"):
         model.predict(X)

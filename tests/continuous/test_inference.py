@@ -7,7 +7,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad_vec
-from scipy.linalg import expm
 
 from skchmm import (
     ConstrainedHMM,
@@ -34,7 +33,7 @@ from skchmm.constraints import (
 from skchmm.continuous.generator import Gaps
 from skchmm.emissions import Frames
 from skchmm.inference.settings import settings as sizes
-from tests.continuous.oracle import KilledChain, ObservedPaths, random_generator
+from tests.continuous.oracle import KilledChain, ObservedPaths, exponential, random_generator
 
 STATES = ["a", "b", "c"]
 JUMP_RULES = [
@@ -74,6 +73,21 @@ def model_of(startprob, generator, constraints, **params):
 
 def close(value, expected, rtol=1e-9, atol=1e-10):
     np.testing.assert_allclose(value, expected, rtol=rtol, atol=atol)
+
+
+def test_the_exponential_of_the_oracle():
+    """Against scalars, a two-state chain in closed form, and the product of halves."""
+    rng = np.random.default_rng(0)
+    stay = exponential(np.array([[-0.8, 0.0], [1e-9, -0.7]]) * 40)
+    np.testing.assert_allclose(np.log(np.diagonal(stay)), [-32.0, -28.0], rtol=1e-13)
+    a, b = 0.3, 2.0
+    for gap in (1e-6, 0.1, 3.0, 50.0):
+        P = exponential(np.array([[-a, a], [b, -b]]) * gap)
+        leave = -np.expm1(-(a + b) * gap) / (a + b)
+        np.testing.assert_allclose(P, [[1 - a * leave, a * leave], [b * leave, 1 - b * leave]])
+    Q = random_generator(rng, 4, sparse=True) * 7
+    np.testing.assert_allclose(exponential(Q), exponential(Q / 2) @ exponential(Q / 2), rtol=1e-12)
+    np.testing.assert_allclose(exponential(np.zeros((2, 2))), np.eye(2))
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
@@ -150,7 +164,7 @@ def test_expected_jumps_and_times_equal_integrals(rules, semantics, levels, monk
         truth = ObservedPaths(startprob, generator, gaps, log_b, STATES, rules)
         weights = []
         for t in range(1, 6):
-            P, W = expm(Q * gaps[t]), np.zeros((3, 3))
+            P, W = exponential(Q * gaps[t]), np.zeros((3, 3))
             for path, p in zip(truth.paths, truth.weights):
                 W[path[t - 1], path[t]] += p / truth.weights.sum()
             weights.append(np.divide(W, P, out=np.zeros_like(W), where=P > 0))
@@ -158,8 +172,8 @@ def test_expected_jumps_and_times_equal_integrals(rules, semantics, levels, monk
     for W, gap in zip(weights, gaps[1:]):
         if gap > 0:
             total += quad_vec(
-                lambda x, W=W, gap=gap: expm(Q * x).T @ W @ expm(Q * (gap - x)).T, 0, gap,
-                epsabs=1e-7, epsrel=1e-7,
+                lambda x, W=W, gap=gap: exponential(Q * x).T @ W @ exponential(Q * (gap - x)).T,
+                0, gap, epsabs=1e-7, epsrel=1e-7,
             )[0]  # fmt: skip
     jumps, stays = np.zeros((3, 3)), np.zeros(3)
     for a, i in enumerate(states):
@@ -200,7 +214,7 @@ def test_equal_gaps_give_the_discrete_model(algorithm):
     X = [np.log(rng.random((n, 3))) for n in (5, 1, 9)]
     times = [np.arange(len(x)) for x in X]
     discrete = ConstrainedHMM.from_parameters(
-        startprob, expm(generator), states=STATES, constraints=rules, algorithm=algorithm,
+        startprob, exponential(generator), states=STATES, constraints=rules, algorithm=algorithm,
         on_infeasible="warn",
     )  # fmt: skip
     model = model_of(startprob, generator, rules, semantics="observed", algorithm=algorithm,
@@ -383,12 +397,14 @@ def test_marginals_between_observations(semantics):
             alpha, beta, z = truth.passes(gaps, log_b)
             b = np.exp(log_b)[t][truth.states]
             mass = (
-                (alpha[t - 1] @ expm(truth.Q * left)) * (expm(truth.Q * right) @ (b * beta[t])) / z
+                (alpha[t - 1] @ exponential(truth.Q * left))
+                * (exponential(truth.Q * right) @ (b * beta[t]))
+                / z
             )
             expected = [mass[truth.states == i].sum() for i in range(3)]
         else:
             truth = ObservedPaths(startprob, generator, gaps, log_b, STATES, rules)
-            P, L, R = (expm(generator * x) for x in (gaps[t], left, right))
+            P, L, R = (exponential(generator * x) for x in (gaps[t], left, right))
             expected = np.zeros(3)
             for path, p in zip(truth.paths, truth.weights / truth.weights.sum()):
                 i, j = path[t - 1], path[t]

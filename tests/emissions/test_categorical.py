@@ -245,7 +245,8 @@ def test_symbols_can_be_listed():
     emission = Categorical(symbols=["c", "a", "b"])
     E = emission.encode(np.array(["a", "a"]), reset=True)
     emission.fit_supervised(E, [0, 0], 1, smoothing=1.0)
-    np.testing.assert_allclose(emission.probabilities_, [[0.6, 0.2, 0.2]])
+    assert list(emission.symbols_) == ["c", "a", "b"]
+    np.testing.assert_allclose(emission.probabilities_, [[0.2, 0.6, 0.2]])
     emission.encode(np.array(["c"]), reset=False)
     with pytest.raises(ValueError, match="the symbol 'd'"):
         Categorical(symbols=["a"]).encode(np.array(["d"]), reset=True)
@@ -342,3 +343,87 @@ def test_letters():
     ignoring = Categorical(symbols=["A", "C"], unseen="ignore")
     found = ignoring.encode(np.array(list("ACxACA")), reset=True)
     assert found.index.tolist() == [0, 1, 2, 0, 1, 0]
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+@pytest.mark.parametrize("symbols", [["T", "H"], [3, 1], [True, False], [2.5, 0.5], ["T", 1]])
+def test_probabilities_keep_the_order_of_the_symbols(symbols, order):
+    """Column i belongs to the i-th symbol that was given, in scores, draws, counts and priors."""
+    rng = np.random.default_rng(0)
+    table = rng.dirichlet([1, 1], size=(2, *[3] * order))
+    for given in (symbols, np.array(symbols, dtype=object), tuple(symbols)):
+        emission = Categorical.from_parameters(table, symbols=given, order=order)
+        assert list(emission.symbols_) == symbols
+        for kind in (object, None):
+            X = np.array(symbols if kind is None else [*symbols, None], dtype=kind)
+            if kind is None and X.dtype.kind == "U" and "T" in symbols and 1 in symbols:
+                continue
+            one_each = np.concatenate([np.arange(len(X)), np.arange(1, len(X) + 1)[-1:]])
+            log_p = emission.log_likelihood(emission.encode(X, one_each, reset=False)).dense()
+            first = table[(slice(None), *[-1] * order)]
+            np.testing.assert_allclose(np.exp(log_p[:2]), first.T)
+        sure = np.zeros_like(table)
+        sure[0, ..., 0] = sure[1, ..., 1] = 1.0
+        drawn = Categorical.from_parameters(sure, symbols=given, order=order).sample([0, 1, 0])
+        assert drawn[:, 0].tolist() == [symbols[0], symbols[1], symbols[0]]
+    emission = Categorical(order, symbols=symbols, prior=np.array([[3.0, 1.0]]))
+    X = np.array(symbols, dtype=object)
+    emission.fit_supervised(emission.encode(X, [0, 1, 2], reset=True), [0, 0], 1, offsets=[0, 1, 2])
+    start = emission.probabilities_[(0, *[-1] * order)]
+    np.testing.assert_allclose(start, [0.75, 0.25])
+
+
+def test_probabilities_of_several_columns_keep_the_order_of_the_symbols():
+    emission = Categorical.from_parameters(
+        [[[0.9, 0.1]], [[0.2, 0.3, 0.5]]], symbols=[["T", "H"], [2, 0, 1]]
+    )
+    E = emission.encode(np.array([["H", 2], ["T", 1]], dtype=object), reset=False)
+    found = np.exp(emission.log_likelihood(E).dense()[:, 0])
+    np.testing.assert_allclose(found, [0.1 * 0.2, 0.9 * 0.5])
+
+
+def test_symbols_set_by_hand_keep_their_order():
+    emission = Categorical(symbols=[7, 5, 6])
+    emission.probabilities_ = np.array([[0.5, 0.2, 0.3]])
+    E = emission.encode(np.array([5, 6, 7], dtype=np.int32), reset=False)
+    np.testing.assert_allclose(np.exp(emission.log_likelihood(E).dense()[:, 0]), [0.2, 0.3, 0.5])
+
+
+@pytest.mark.parametrize(
+    "symbols", [["a", "a"], ["a", None], [1.0, np.nan], 2.5, True, -1, np.zeros((2, 2)), [[0], {}]]
+)
+def test_symbols_that_cannot_be_listed(symbols):
+    with pytest.raises(ValueError, match=r"symbols|Symbols"):
+        Categorical(symbols=symbols).encode(np.array(["a"]), reset=True)
+
+
+def test_a_set_of_symbols_is_sorted():
+    emission = Categorical(symbols={"b", "c", "a"})
+    emission.encode(np.array(["a"]), reset=True)
+    assert list(emission.symbols_) == ["a", "b", "c"]
+
+
+def test_symbols_of_another_kind_than_those_that_were_learned():
+    emission = Categorical(unseen="ignore")
+    emission.encode(np.array(["a", "b"]), reset=True)
+    assert emission.encode(np.array([np.nan, 1.0]), reset=False).index.tolist() == [2, 2]
+    emission.encode(np.array([1, 2], dtype="M8[D]"), reset=True)
+    assert emission.encode(np.array([1, 2]), reset=False).index.tolist() == [2, 2]
+    strict = Categorical()
+    strict.encode(np.array(["a", "b"]), reset=True)
+    assert strict.encode(np.array([np.nan, np.nan]), reset=False).index.tolist() == [2, 2]
+
+
+def test_tables_are_never_read_beyond_their_end():
+    """Rows that were encoded for more symbols than there are probabilities."""
+    emission = Categorical()
+    E = emission.encode(np.array(["a", "b", "c", "d"]), reset=True)
+    emission.fit_supervised(E, [0, 1, 0, 1], 2)
+    emission.probabilities_ = emission.probabilities_[:, :2]
+    with pytest.raises(ValueError, match=r"encoded for \[4\] pairs"):
+        emission.log_likelihood(E)
+    other = Categorical.from_parameters([[0.5, 0.5]])
+    with pytest.raises(ValueError, match=r"encoded for \[4\] pairs"):
+        other.accumulate(E, np.ones((4, 1)))
+    with pytest.raises(ValueError, match="there are 4 steps"):
+        Categorical.from_parameters(np.full((1, 4), 0.25)).accumulate(E, np.ones((3, 1)))

@@ -231,10 +231,13 @@ def test_default_floor_follows_the_scale_of_the_data():
 def test_parameters_are_counted(kind):
     n, m, d = 3, 2, 4
     matrix = d * (d + 1) // 2
-    emission = Gaussian.from_parameters(np.zeros((n, d)), np.ones(1), kind)
+    eye = np.eye(d)
+    covars = {"spherical": np.ones(n), "diag": np.ones((n, d)), "full": [eye] * n, "tied": eye}
+    emission = Gaussian.from_parameters(np.zeros((n, d)), covars[kind], kind)
     per_kind = {"spherical": n, "diag": n * d, "full": n * matrix, "tied": matrix}
     assert emission.n_parameters() == n * d + per_kind[kind]
-    emission = GMM.from_parameters(np.full((n, m), 0.5), np.zeros((n, m, d)), np.ones(1), kind)
+    covars = {k: [v] * n if k == "tied" else np.stack([v] * m, 1) for k, v in covars.items()}
+    emission = GMM.from_parameters(np.full((n, m), 0.5), np.zeros((n, m, d)), covars[kind], kind)
     per_kind = {"spherical": n * m, "diag": n * m * d, "full": n * m * matrix, "tied": n * matrix}
     assert emission.n_parameters() == n * m * d + per_kind[kind] + n * (m - 1)
     assert Poisson.from_parameters(np.ones((n, d))).n_parameters() == n * d

@@ -5,12 +5,16 @@ import itertools
 import pickle
 
 import numpy as np
+import pandas as pd
+import polars
 import pytest
 from sklearn.base import clone
 
+from skchmm import ConstrainedHMM, CTConstrainedHMM, InfeasibleSequenceError
 from skchmm.emissions import (
     GMM,
     Categorical,
+    Emission,
     Frames,
     Gaussian,
     Multinomial,
@@ -243,6 +247,11 @@ def test_frames():
     np.testing.assert_array_equal(frames.dense(), table[[1, 0, 1]])
     assert frames.clamp([-1, -1, -1]) is frames
     assert Frames(table).n_steps == 2
+    nowhere = Frames([[0.0, -np.inf], [-np.inf, -np.inf]], [0, 0, 1, 0, 1])
+    assert nowhere.impossible_step() == 2
+    assert nowhere.impossible_step(3) == 1
+    assert nowhere.impossible_step(0, 2) is None
+    assert Frames(nowhere.dense()).impossible_step(1) == 1
 
 
 def test_smoothing_is_a_pseudocount_only_for_counts():
@@ -280,6 +289,65 @@ class TestPrecomputed:
         with pytest.raises(ValueError, match="cannot be sampled"):
             emission.sample([0, 1])
 
+    def test_columns_named_as_the_states_come_in_any_order(self):
+        scores = -np.arange(6.0).reshape(2, 3)
+        emission = Precomputed()
+        emission.name_states(["a", "b", "c"])
+        for library in (pd.DataFrame, polars.DataFrame):
+            frame = library({"c": scores[:, 2], "a": scores[:, 0], "b": scores[:, 1]})
+            np.testing.assert_array_equal(emission.encode(frame, reset=True), scores)
+            with pytest.raises(ValueError, match=r"columns \['c', 'a', 'x'\].*\['a', 'b', 'c'\]"):
+                emission.encode(library({"c": [0.0], "a": [0.0], "x": [0.0]}), reset=True)
+        for positions in (pd.DataFrame(scores), polars.from_numpy(scores), scores):
+            np.testing.assert_array_equal(emission.encode(positions, reset=True), scores)
+        numbered = Precomputed()
+        numbered.name_states(np.arange(3))
+        swapped = pd.DataFrame(scores)[[2, 0, 1]]
+        for frame in (swapped, swapped.rename(columns=str)):  # as read from a file
+            np.testing.assert_array_equal(numbered.encode(frame, reset=True), scores)
+        named = pd.DataFrame(scores, columns=["x", "y", "z"])  # the states have no names
+        np.testing.assert_array_equal(numbered.encode(named, reset=True), scores)
+
+    def test_probabilities_are_not_log_likelihoods(self):
+        emission = Precomputed()
+        P = np.array([[0.9, 0.1], [0.25, 0.75], [1.0, 0.0]])
+        for X in (P, pd.DataFrame(P), np.vstack([P, [np.nan, np.nan]]), P.astype("f4")):
+            with pytest.warns(UserWarning, match=r"looks like probabilities.*numpy.log\(X\)"):
+                emission.encode(X, reset=True)
+        with np.errstate(divide="ignore"):
+            emission.encode(np.log(P), reset=True)
+        for X in (np.zeros((2, 2)), np.eye(2), [[0.5, 0.5], [0.5, 0.6]], [[1.0], [1.0]]):
+            emission.encode(np.array(X), reset=True)
+
+    def test_estimators_find_columns_by_name(self):
+        scores = np.log([[0.9, 0.05, 0.05], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6]])
+        frame = pd.DataFrame(scores, columns=["a", "b", "c"])
+        chain = [1 / 3] * 3, np.full((3, 3), 1 / 3)
+        model = ConstrainedHMM.from_parameters(*chain, states=["a", "b", "c"])
+        assert model.predict(frame[["c", "a", "b"]]).tolist() == ["a", "b", "c"]
+        with pytest.raises(ValueError, match="one column a state"):
+            model.predict(frame.rename(columns={"a": "x"}))
+        fitted = ConstrainedHMM(emission="precomputed").fit(frame[["c", "a", "b"]], ["a", "b", "c"])
+        assert fitted.predict(frame[["c", "a", "b"]]).tolist() == ["a", "b", "c"]
+
+    def test_steps_that_no_state_can_produce_are_named(self):
+        X = np.zeros((5, 2))
+        X[3] = -np.inf
+        for options in ({}, {"on_infeasible": "warn"}):
+            model = ConstrainedHMM.from_parameters([0.5, 0.5], np.full((2, 2), 0.5), **options)
+            for call in (model.predict, model.predict_proba, model.fit):
+                with pytest.raises(
+                    InfeasibleSequenceError,
+                    match=r"(?i)every state has probability zero at step 1 of sequence 1",
+                ):
+                    call(X, lengths=[2, 3])
+
+    def test_rows_leave_no_trace(self):
+        emission = Precomputed()
+        emission.encode(np.zeros((2, 4)), reset=False)
+        emission.encode(np.zeros((2, 3)), reset=False)
+        assert not vars(emission)
+
 
 @pytest.mark.parametrize(
     "make",
@@ -293,8 +361,111 @@ class TestPrecomputed:
         lambda: Gaussian.from_parameters([[0.0]], [np.nan], "spherical"),
         lambda: GMM.from_parameters([[0.5, 0.6]], np.zeros((1, 2, 1)), np.ones((1, 2, 1))),
         lambda: GMM.from_parameters([[0.5, 0.5]], np.zeros((1, 2, 1)), -np.ones((1, 2, 1))),
+        lambda: GMM.from_parameters([[0.5, 0.5]], np.zeros((1, 3, 1)), np.ones((1, 3, 1))),
+        lambda: GMM.from_parameters([0.5, 0.5], np.zeros((1, 2, 1)), np.ones((1, 2, 1))),
+        lambda: GMM.from_parameters([[0.5, 0.5]], np.zeros((1, 2)), np.ones((1, 2, 1))),
+        lambda: GMM.from_parameters([[0.5, 0.5]], np.zeros((1, 2, 1)), np.ones((1, 2))),
+        lambda: Gaussian.from_parameters([[0.0, 0.0]], [[1.0]]),
+        lambda: Gaussian.from_parameters([[0.0], [0.0]], [[1.0]]),
+        lambda: Gaussian.from_parameters([0.0], [1.0]),
+        lambda: Gaussian.from_parameters([[0.0]], [[1.0]], "round"),
+        lambda: Gaussian.from_parameters([["a"]], [[1.0]]),
+        lambda: Poisson.from_parameters([1.0, 2.0]),
+        lambda: Poisson.from_parameters([]),
+        lambda: Multinomial.from_parameters([0.5, 0.5]),
+        lambda: Categorical.from_parameters([0.5, 0.5]),
+        lambda: Categorical.from_parameters([[0.5, 0.5]], order=1),
+        lambda: Categorical.from_parameters([[0.5, 0.5]], order="one"),
+        lambda: Categorical.from_parameters([[0.5, 0.5]], symbols=["a", "a"]),
     ],
 )
 def test_known_parameters_are_checked(make):
-    with pytest.raises(ValueError, match=r"must (be|not be|sum)"):
+    with pytest.raises(ValueError, match=r"must (be|not be|sum|have)|neither"):
         make()
+
+
+@pytest.mark.parametrize(
+    ("index", "message"),
+    [
+        ([0, 2], "2 at step 1, but the table has the rows 0 to 1"),
+        ([-1, 0], "-1 at step 0"),
+        ([0.0, 1.0], "1-d array of integers"),
+        ([[0, 1]], "1-d array of integers"),
+        (np.array([0, 2**40]), "at step 1"),
+    ],
+)
+def test_frames_look_up_rows_that_exist(index, message):
+    with pytest.raises(ValueError, match=message):
+        Frames(np.zeros((2, 3)), index)
+    with pytest.raises(ValueError, match=r"one row a step.*got 1 dim"):
+        Frames(np.zeros(3))
+
+
+class Wild(Emission):
+    """An emission of a user who makes mistakes."""
+
+    n_features_in_ = 1
+
+    def __init__(self, mistake=None):
+        self.mistake = mistake
+
+    def encode(self, X, offsets=None, *, reset):
+        return np.asarray(X).ravel()
+
+    def initialise(self, E, offsets, n_states, *, init, random_state=None):
+        pass
+
+    def log_likelihood(self, E):
+        return {
+            "index": lambda: Frames(np.zeros((1, 2)), np.full(len(E), 10**8)),
+            "negative": lambda: Frames(np.zeros((1, 2)), np.full(len(E), -1)),
+            "states": lambda: Frames(np.zeros((len(E), 1))),
+            "steps": lambda: Frames(np.zeros((len(E) + 1, 2))),
+            "kind": lambda: np.zeros((len(E), 2)),
+            "nan": lambda: Frames(np.full((len(E), 2), np.nan)),
+        }[self.mistake]()
+
+    def accumulate(self, E, posteriors, offsets=None):
+        return {}
+
+    def maximise(self, statistics, *, smoothing=0.0):
+        pass
+
+
+@pytest.mark.parametrize("mistake", ["index", "negative", "states", "steps", "kind", "nan"])
+def test_mistakes_of_an_emission_do_not_reach_the_kernels(mistake):
+    X, chain = np.zeros((30, 1)), ([0.5, 0.5], np.full((2, 2), 0.5))
+    model = ConstrainedHMM.from_parameters(*chain, emission=Wild(mistake))
+    timed = CTConstrainedHMM.from_parameters([0.5, 0.5], [[-1, 1], [1, -1]], emission=Wild(mistake))
+    calls = [
+        lambda: model.predict(X),
+        lambda: model.predict_proba([X, X[:3]]),
+        lambda: model.log_likelihood(X),
+        lambda: model.kbest(X, 2),
+        lambda: model.sample_posterior(X, 2),
+        lambda: model.stream().push(0.0),
+        lambda: timed.predict(X, np.arange(30.0)),
+    ]
+    if mistake != "nan":
+        calls.append(lambda: ConstrainedHMM(2, emission=Wild(mistake)).fit(X))
+    for call in calls:
+        with pytest.raises((ValueError, TypeError), match=r"[Ff]rames|emission|log-likelihoods"):
+            call()
+
+
+@each_case
+def test_labels_weights_and_posteriors_that_do_not_fit(emission, data):
+    emission, E, _ = started(emission, data)
+    n = 120
+    for y in (np.full(n, 3), np.zeros((n, 1), dtype=int), np.zeros(n), np.array(["a"] * n), 0):
+        with pytest.raises(ValueError, match="state"):
+            copy.deepcopy(emission).fit_supervised(E, y, 3)
+    for weights in (np.ones(n - 1), np.ones((n, 1)), ["a"] * n):
+        with pytest.raises(ValueError, match="weights"):
+            copy.deepcopy(emission).fit_supervised(E, np.zeros(n, dtype=int), 3, weights)
+    for posteriors in (np.ones((n - 1, 3)), np.ones(n), np.ones((n + 1, 3))):
+        with pytest.raises(ValueError, match=f"there are {n} steps"):
+            emission.accumulate(E, posteriors)
+    for path in ([0, 3], [-1, 0], [[0]], [0.5], "abc"):
+        with pytest.raises(ValueError, match="state"):
+            emission.sample(path)

@@ -306,13 +306,16 @@ class TestInfeasible:
             np.testing.assert_allclose(lenient.predict_proba(X)[1], free.predict_proba(X)[1])
 
     def test_impossible_whatever_the_rules(self):
-        model = ConstrainedHMM.from_parameters(*HALF, on_infeasible="warn")
-        X = np.array([[0.0, 0.0], [-np.inf, -np.inf]])
+        X = np.array([[0.0, 0.0], [0.0, -np.inf]])
+        never = [0.5, 0.5], [[0.0, 1.0], [0.0, 1.0]]
+        model = ConstrainedHMM.from_parameters(*never, constraints=StartsIn(1), on_infeasible="warn")
         with (
             pytest.warns(InfeasibleSequenceWarning),
             pytest.raises(InfeasibleSequenceError, match="with or without"),
         ):
             model.predict(X)
+        with pytest.raises(InfeasibleSequenceError, match="transitions are impossible"):
+            model.with_constraints(None).predict(X)  # there is nothing to warn of
 
 
 class TestCopies:

@@ -241,7 +241,7 @@ def test_scikit_learn_models_as_emissions():
 def test_infeasible_training_sequence_is_named():
     X, _ = sequences("gaussian", n=3)
     X[1] = X[1][:1]
-    with pytest.raises(InfeasibleSequenceError, match="Sequence 1 of 1 steps"):
+    with pytest.raises(InfeasibleSequenceError, match=r"Sequence 1 \(1 steps\)"):
         ConstrainedHMM(3, emission="gaussian", constraints=ExactVisits(0, 2)).fit(X)
 
 

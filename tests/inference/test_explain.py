@@ -181,7 +181,7 @@ def test_text():
     X = np.zeros((6, 3))
     X[4] = [0.0, -np.inf, -np.inf]
     text = str(model.explain(X))
-    assert "Sequence 0 of 6 steps has no feasible path" in text
+    assert "Sequence 0 (6 steps) has no feasible path" in text
     assert "'a' is never followed by 'c' (transition probability zero)" in text
     assert "EndsIn('c')" in text and "Transitions(1)" not in text
     assert "step 4: only 'a' can have produced the observation" in text
@@ -190,7 +190,7 @@ def test_text():
     explanation = model.explain(X)
     assert explanation.reasons == ["step 4: no state can have produced the observation"]
     assert explanation.model_parts == ["observations"] and explanation.constraints == []
-    assert str(model.explain(np.zeros((3, 3)))) == "Sequence 0 of 3 steps has a feasible path."
+    assert str(model.explain(np.zeros((3, 3)))) == "Sequence 0 (3 steps) has a feasible path."
 
 
 def test_forms_and_names():
@@ -201,7 +201,7 @@ def test_forms_and_names():
     explanations = model.explain(X, groups=["long"] * 4 + ["short"] * 2)
     assert [e.sequence for e in explanations] == ["long", "short"]
     assert [e.feasible for e in explanations] == [True, False]
-    assert "Sequence 'short' of 2 steps" in str(explanations[1])
+    assert "Sequence 'short' (2 steps)" in str(explanations[1])
     assert [e.sequence for e in model.explain([X, X[:2]])] == [0, 1]
     assert model.explain(X[:3]).constraints == [AtLeastVisits("b", 2)]
     with pytest.raises(InfeasibleSequenceError, match="explain"):

@@ -305,3 +305,70 @@ def test_all_prefixes_of_a_chain_without_rules():
         assert len(every) == len(list(product(STATES, repeat=t + 1)))
         assert stream.push(X[t]).proba == pytest.approx(marginals(every))
         assert stream.log_feasibility == pytest.approx(0)
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        ([0.0], "has 1 features, but the model is expecting 3"),
+        (0.0, "has 1 features"),
+        ([0.0] * 4, "has 4 features"),
+        (np.zeros((2, 3)), r"one observation, not an array of shape \(2, 3\)"),
+        (np.zeros((1, 1, 3)), "one observation"),
+        ([], "has 0 features"),
+        ("abc", "has 1 features"),
+        (["a", "b", "c"], "must be numbers"),
+        ([0.0, np.nan, 0.0], "NaN in part of row"),
+        ([0.0, np.inf, 0.0], r"\+inf"),
+        ([[0.0], [0.0, 1.0]], "neither one value"),
+        (Ellipsis, "has 1 features"),
+    ],
+    ids=str,
+)
+def test_observations_that_do_not_fit_change_nothing(x, message):
+    rng = np.random.default_rng(7)
+    chain, X = random_chain(rng, 3), random_scores(rng, 4, 3)
+    model = model_of(chain, [Precedence("a", "b")])
+    expected = model.predict_proba(X)
+    stream, other = model.stream(), model.stream()
+    for row in X:
+        with pytest.raises(ValueError, match=message):
+            stream.push(x)
+        assert stream.push(row).proba == pytest.approx(other.push(row).proba)
+    assert stream.n_seen == 4
+    np.testing.assert_array_equal(model.predict_proba(X), expected)
+
+
+def test_symbols_that_are_not_known_change_nothing():
+    X, y = [list("xyzzyx"), list("xxyyzz")], [list("abbccc"), list("aabbcc")]
+    model = ConstrainedHMM(emission=Categorical(order=2)).fit(X, y)
+    stream, other = model.stream(), model.stream()
+    for x in "xyzzy":
+        for wrong in ("q", 1, ["x", "y"], object()):
+            with pytest.raises(ValueError, match=r"symbol|features"):
+                stream.push(wrong)
+        assert stream.push(x).proba == pytest.approx(other.push([x]).proba)
+
+
+def test_whole_rows_can_be_missing():
+    rng = np.random.default_rng(8)
+    model = model_of(random_chain(rng, 3), None)
+    X = random_scores(rng, 4, 3)
+    X[1] = np.nan
+    for gap in (None, np.nan, [np.nan] * 3, np.ma.masked, np.array(None), np.ma.masked_all(3)):
+        stream = model.stream()
+        for row in (X[0], gap, X[2], X[3]):
+            update = stream.push(row)
+        assert update.proba == pytest.approx(model.predict_proba(X)[-1])
+
+
+def test_impossible_observations_are_named():
+    model = model_of(random_chain(np.random.default_rng(9), 3), None)
+    stream = model.stream()
+    stream.push(np.zeros(3))
+    with pytest.raises(InfeasibleSequenceError, match=r"step 1 .*every state has probability zero"):
+        stream.push(np.full(3, -np.inf))
+    other = model.stream()
+    for row in (np.zeros(3), [-1.0, 0.0, -2.0]):
+        expected = other.push(row).proba
+    assert stream.push(row).proba == pytest.approx(expected)  # it left no trace

@@ -197,7 +197,7 @@ def test_groups_of_a_list_are_for_the_splitter():
         ([np.zeros((2, 3, 4))], {}, r"X\[0\] has 3 dimensions"),
         (np.zeros((2, 3, 4)), {}, r"X has 3 dimensions.* list\(X\)"),
         (np.array(1.0), {}, "X has 0 dimensions"),
-        ("ACGT", {}, "X has 0 dimensions"),
+        ("ACGT", {}, r"X is a string, which is one symbol: write list\(X\)"),
         (
             [pd.DataFrame({"a": [1]}), pd.DataFrame({"b": [1]})],
             {},

@@ -1,0 +1,57 @@
+"""What to say of sequences without a feasible path."""
+
+import numpy as np
+
+from ..exceptions import InfeasibleSequenceError, InfeasibleSequenceWarning, warn
+
+SHOWN = 8  # constraints listed in a message before the rest is only counted
+
+
+def report_infeasible(model, sequences, bad, frames):
+    """Raise, or warn that sequences without a feasible path are answered without rules."""
+    message = describe_infeasible(model, sequences, bad[0], frames, len(bad))
+    if not model._has_rules:
+        raise InfeasibleSequenceError(message)
+    if hasattr(model, "explain"):
+        message += " Call explain(X) to see which of them conflict, and where."
+    if model.on_infeasible != "warn":
+        raise InfeasibleSequenceError(message)
+    warn(message + " It is answered without the constraints.", InfeasibleSequenceWarning)
+
+
+def check_possible(sequences, log_prob, frames):
+    """Raise if a sequence is impossible even without constraints."""
+    bad = np.flatnonzero(np.isneginf(log_prob))
+    if len(bad):
+        reason = _impossible_step(sequences, bad[0], frames)
+        raise InfeasibleSequenceError(
+            f"{sequences.describe(bad[0]).capitalize()} has probability zero under the model, "
+            "with or without constraints: "
+            + (reason or "its observations or transitions are impossible.")
+        )
+
+
+def describe_infeasible(model, sequences, s, frames, n_bad=1):
+    """One or two sentences about sequence s, the first of `n_bad`."""
+    others = f" (and {n_bad - 1} more)" if n_bad > 1 else ""
+    name = sequences.describe(s).capitalize()
+    reason = _impossible_step(sequences, s, frames)
+    if reason or not model._has_rules:
+        reason = reason or model._impossible
+        return f"{name}{others} has probability zero under the model: {reason}"
+    rules = ", ".join(map(repr, model.constraints_[:SHOWN]))
+    if len(model.constraints_) > SHOWN:
+        rules += f" and {len(model.constraints_) - SHOWN} more"
+    name = f"{name} ({sequences.lengths[s]} steps){others}"
+    return f"{name} has no feasible path. The constraints are {rules}.{model._note}"
+
+
+def _impossible_step(sequences, s, frames):
+    """Say which step no state can have produced, if there is one."""
+    step = frames.whole().impossible_step(*sequences.ranges[s])
+    if step is None:
+        return None
+    return (
+        f"every state has probability zero at step {step} of {sequences.describe(s)} (all of its "
+        "log-likelihoods are -inf)."
+    )
