@@ -308,7 +308,8 @@ class TestInfeasible:
     def test_impossible_whatever_the_rules(self):
         X = np.array([[0.0, 0.0], [0.0, -np.inf]])
         never = [0.5, 0.5], [[0.0, 1.0], [0.0, 1.0]]
-        model = ConstrainedHMM.from_parameters(*never, constraints=StartsIn(1), on_infeasible="warn")
+        rules = {"constraints": StartsIn(1), "on_infeasible": "warn"}
+        model = ConstrainedHMM.from_parameters(*never, **rules)
         with (
             pytest.warns(InfeasibleSequenceWarning),
             pytest.raises(InfeasibleSequenceError, match="with or without"),
