@@ -34,7 +34,7 @@ def read_step_weights(sample_weight, sequences):
     if sample_weight is None:
         return np.ones(n)
     if isinstance(sample_weight, Real):
-        weights = np.full(n, float(sample_weight))
+        weights = np.full(n, as_numbers([sample_weight], "sample_weight")[0])
     else:
         weights = as_numbers(sample_weight, "sample_weight")
         listed = sequences.form == "list"

@@ -99,6 +99,8 @@ def as_numbers(values, name):
     try:
         if array.dtype.kind not in "iufbO":
             raise TypeError(f"got {array.dtype.name}")
+        if array.dtype.kind == "O":
+            _refuse(array, (str, bytes, complex, np.complexfloating, np.ndarray))
         return array.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{name} must be numbers: {error}") from error
@@ -132,6 +134,13 @@ def _concatenate_frames(frames, name):
     if library == "polars":
         return sys.modules["polars"].concat(frames, how="vertical_relaxed")
     return sys.modules["pandas"].concat(frames, ignore_index=True)
+
+
+def _refuse(array, kinds):
+    """Objects of which numpy would make numbers all the same."""
+    for kind in set(map(type, array.ravel().tolist())):
+        if issubclass(kind, kinds):
+            raise TypeError(f"got {kind.__name__}")
 
 
 def _values_of(row):

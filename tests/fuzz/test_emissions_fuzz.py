@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
-from sklearn.mixture import GaussianMixture
+from sklearn.neighbors import KernelDensity
 
 from skchmm import ConstrainedHMM, InfeasibleSequenceError
 from skchmm.constraints import Precedence
@@ -47,7 +47,7 @@ EMISSIONS = {
     "poisson": Poisson(),
     "precomputed": Precomputed(),
     "classifier": ClassifierEmission(LogisticRegression()),
-    "density": DensityEmission(GaussianMixture(1, reg_covar=1e-3)),
+    "density": DensityEmission(KernelDensity()),
 }
 each_emission = pytest.mark.parametrize("name", EMISSIONS)
 tables = st.one_of(arrays(), frames(), series)

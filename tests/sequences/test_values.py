@@ -232,7 +232,20 @@ def test_gaps_in_weights():
     for weights in (pd.Series([1, None, 2], dtype="Int64"), [1, pd.NA, 1], [1, None, 1]):
         with pytest.raises(ValueError, match="finite weights"):
             read_weights(weights, rows)
-    for weights in ("abc", ["a"] * 3, [1j] * 3, {}, [[1], [2, 3]], object(), 1j, ["1"] * 3):
+    held = np.empty(3, dtype=object)
+    held[:] = [np.array(1j), 1, 1]
+    for weights in (
+        held,
+        np.timedelta64(3, "h"),
+        "abc",
+        ["a"] * 3,
+        [1j] * 3,
+        {},
+        [[1], [2, 3]],
+        object(),
+        1j,
+        ["1"] * 3,
+    ):
         with pytest.raises(ValueError, match="sample_weight"):
             read_step_weights(weights, rows)
 
