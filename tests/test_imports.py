@@ -15,6 +15,7 @@ OPTIONAL = ["pandas", "polars", "matplotlib", "rich", "hmmlearn", "pytest", "hyp
 LAYERS = {
     "kernels": {"_kernels"},
     "exceptions": {"exceptions"},
+    "thresholds": {"_thresholds"},
     "sequences": {"sequences"},
     "controller": {
         "controller",
@@ -31,10 +32,11 @@ LAYERS = {
     "metrics": {"metrics"},
     "plotting": {"plotting"},
 }
-FOUNDATION = {"kernels", "exceptions"}
+FOUNDATION = {"kernels", "exceptions", "thresholds"}
 MAY_IMPORT = {
     "kernels": set(),
     "exceptions": set(),
+    "thresholds": set(),
     "sequences": FOUNDATION,
     "controller": FOUNDATION,
     "constraints": FOUNDATION | {"controller"},

@@ -119,6 +119,17 @@ def test_tolerance_is_a_fraction_or_steps():
             segment_f1_score(x, predicted, bad)
 
 
+@pytest.mark.parametrize("kind", [float, np.float32, np.float64])
+def test_a_fraction_of_the_sequence_is_the_decimal_as_written(kind):
+    # T is 100: at a tolerance of k / 100 segments that are k steps off match, k + 1 do not.
+    for k in range(1, 50):
+        truth = ["a"] * 50 + ["b"] * 51
+        for off, score in ((k, 1.0), (k + 1, 0.0)):
+            if off < 50:
+                decoded = ["a"] * (50 - off) + ["b"] * (51 + off)
+                assert segment_f1_score(truth, decoded, kind(f"0.{k:02d}")) == score, (k, off)
+
+
 @settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_validity_is_what_the_constraints_say(data):

@@ -9,6 +9,7 @@ from numbers import Integral, Real
 import numpy as np
 
 from .._kernels import segments
+from .._thresholds import whole_parts
 from ..constraints.compile import flatten
 from ..constraints.logic import build, labels_of
 from ..sequences import read_label_pair, read_label_sequences
@@ -188,7 +189,7 @@ def _tolerance_in_steps(tolerance, last):
         )
     if isinstance(tolerance, Integral):
         return np.full(len(last), min(int(tolerance), int(last.max())), dtype=np.int64)
-    return np.minimum(np.floor(float(tolerance) * last), last).astype(np.int64)
+    return whole_parts(min(tolerance, 1), last)
 
 
 def _read_pair(y_true, y_pred, lengths, groups):
