@@ -5,11 +5,10 @@ many automaton states after each, and accepts the path if it may end there. Rule
 that depend on time are piecewise constant in it: one table for each *epoch*.
 """
 
-import numbers
-
 import numpy as np
 
 from . import _drawing, _language
+from ._checking import check_integer, check_labels, check_paths, check_tables
 from ._functions import tabulate
 from ._kernels import automata
 from ._minimise import coarsest_partition, minimal_tables
@@ -67,32 +66,28 @@ class Controller:
     """
 
     def __init__(self, states, tables, accept, *, epochs=(0,), horizon=None):
-        self.states = tuple(states)
-        tables = np.ascontiguousarray(tables, dtype=np.int32)
-        self.tables = tables[None] if tables.ndim == 2 else tables
-        self.accept = np.ascontiguousarray(accept, dtype=bool)
-        self.epochs = np.array(epochs, dtype=np.int64)
-        self.horizon = horizon
-        self._check()
+        self.states = check_labels(states)
+        self.tables, self.accept, self.epochs = check_tables(
+            len(self.states), tables, accept, epochs
+        )
+        self.horizon = None if horizon is None else check_integer(horizon, "horizon", 1)
         self._number = {label: a for a, label in enumerate(self.states)}
         self.constraints_ = []
         self._redundant = []
 
-    def _check(self):
-        n, S = len(self.accept), len(self.states)
-        if len(set(self.states)) != S:
-            raise ValueError(f"The labels of a controller must differ; got {list(self.states)}.")
-        if S == 0 or n == 0:
-            raise ValueError("A controller needs at least one label and one automaton state.")
-        if self.tables.shape != (len(self.epochs), n, S):
-            raise ValueError(
-                f"tables has shape {self.tables.shape}; {len(self.epochs)} epochs, {n} automaton "
-                f"states and {S} labels need {(len(self.epochs), n, S)}."
-            )
-        if self.tables.min() < -1 or self.tables.max() >= n:
-            raise ValueError(f"Entries of tables must lie between -1 (dead) and {n - 1}.")
-        if self.epochs[0] != 0 or (np.diff(self.epochs) <= 0).any():
-            raise ValueError(f"epochs must start at 0 and increase; got {self.epochs.tolist()}.")
+    def __setstate__(self, state):
+        """Take a saved controller, whose tables are checked as new ones are."""
+        needed = ("states", "tables", "accept", "epochs", "horizon")
+        if not isinstance(state, dict) or not all(name in state for name in needed):
+            raise ValueError("This is no saved Controller: its tables are missing.")
+        states, tables, accept, epochs, horizon = (state[name] for name in needed)
+        self.__init__(states, tables, accept, epochs=epochs, horizon=horizon)
+        factors = state.get("_factors", [])
+        if not all(isinstance(factor, Controller) for factor in factors):
+            raise ValueError("This is no saved Controller: its factors are not controllers.")
+        self.constraints_ = list(state.get("constraints_", []))
+        if len(factors) == len(self.constraints_) > 0:
+            self._factors, self._redundant = list(factors), state.get("_redundant")
 
     # ------------------------------------------------------------- building
     @classmethod
@@ -102,7 +97,7 @@ class Controller:
         Automaton states may be any hashable objects. Costs one call of ``follow`` for
         each reachable one and label.
         """
-        states = tuple(states)
+        states, max_nodes = tuple(states), check_integer(max_nodes, "max_nodes", 1)
         number, found, rows = {initial: 0}, [initial], []
         for q in found:
             row = []
@@ -163,27 +158,32 @@ class Controller:
     # -------------------------------------------------------------- reading
     def encode(self, path):
         """Label indices of a path, int32."""
+        if not hasattr(path, "__iter__"):
+            raise ValueError(
+                f"A path is a sequence of labels, one per step, e.g. {list(self.states[:3])}; "
+                f"got {path!r}."
+            )
+        path = list(path)
         try:
             return np.fromiter((self._number[x] for x in path), dtype=np.int32)
         except (KeyError, TypeError):
             unknown = [x for x in path if not _is_key(x, self._number)]
             raise ValueError(
                 f"The path has labels that the controller does not know: {unknown[:5]}. "
-                f"It knows {list(self.states)}."
+                f"It knows {list(self.states[:20])}."
             ) from None
 
     def accepts(self, path):
-        """Whether the controller accepts a path of labels."""
+        """Whether the controller accepts a path of labels (of at least one step)."""
         labels = self.encode(path)
         return bool(self.accepts_encoded(labels, np.array([0, len(labels)]))[0])
 
     def accepts_encoded(self, labels, offsets):
         """Whether it accepts each of many paths, given as label indices and offsets."""
-        offsets = np.asarray(offsets, dtype=np.int64)
+        labels, offsets = check_paths(labels, offsets, len(self.states))
         self.check_lengths(offsets)
-        labels = np.asarray(labels, dtype=np.int32)
         last = automata.read_paths(self.tables, self.epochs, labels, offsets)
-        return (last >= 0) & self.accept[last]
+        return (last >= 0) & self.accept[last] & (np.diff(offsets) > 0)
 
     def check_length(self, n_steps):
         """Raise if the tables do not reach as far as ``n_steps``."""
@@ -245,8 +245,7 @@ class Controller:
         >>> even.count_paths(65)
         18446744073709551616
         """
-        if not isinstance(n_steps, numbers.Integral) or n_steps < 0:
-            raise ValueError(f"n_steps must be a number of labels, got {n_steps!r}.")
+        n_steps = check_integer(n_steps, "n_steps", 0)
         self.check_length(n_steps)
         return _language.count_paths(self, n_steps)
 
@@ -286,6 +285,8 @@ class Controller:
 
     def equivalent(self, other):
         """Whether two controllers accept the same paths (of at least one step)."""
+        if not isinstance(other, Controller):
+            raise TypeError(f"A Controller is equivalent to other controllers; got {other!r}.")
         other = other.over(self.states)
         return (
             intersection([self, other._complement()]).is_empty()
@@ -294,9 +295,10 @@ class Controller:
 
     def over(self, states):
         """The same controller with its labels in another order."""
-        if tuple(states) == self.states:
+        states = check_labels(states)
+        if states == self.states:
             return self
-        if len(states) != len(self.states) or set(states) != set(self.states):
+        if set(states) != set(self.states):
             raise ValueError(
                 f"The controllers speak of different states, {list(self.states)} and "
                 f"{list(states)}."

@@ -19,6 +19,7 @@ LAYERS = {
     "sequences": {"sequences"},
     "controller": {
         "controller",
+        "_checking",
         "_conflicts",
         "_drawing",
         "_functions",
