@@ -1,6 +1,7 @@
 """From constraints to one controller, and from a path to a verdict."""
 
 from .. import _conflicts
+from .._checking import check_integer
 from ..controller import Controller, intersection
 from ..exceptions import ControllerTooLargeError
 from .base import is_constraint, short
@@ -59,7 +60,7 @@ def compile(constraints, states, *, max_nodes=1_000_000):
     >>> both.accepts(["C", "A", "B", "B", "C"]), both.accepts(["B", "A"])
     (True, False)
     """
-    states = check_states(states)
+    states, max_nodes = check_states(states), check_integer(max_nodes, "max_nodes", 1)
     parts = flatten(constraints)
     if not parts:
         return trivial(states).minimal()

@@ -7,6 +7,7 @@ import numpy as np
 from ..controller import Controller
 from .base import Constraint, one_or_many
 from .labels import as_labels, is_collection, sort_key, unique
+from .tables import trivial
 
 
 class Precedence(Constraint):
@@ -52,7 +53,8 @@ class ForbiddenEdges(Constraint):
     Parameters
     ----------
     edges : list of (from, to) pairs
-        Each side is a label or a collection of labels, which stands for all of them.
+        Each side is a label or a collection of labels, which stands for all of them. Without
+        any pair every path satisfies it.
 
     Examples
     --------
@@ -103,9 +105,10 @@ class ForbiddenEdges(Constraint):
 
     def _build(self, states, max_nodes):
         pairs = self._pairs()
+        if pairs is None:
+            raise self._error("edges must be a list of (from, to) pairs, e.g. [('A', 'B')]")
         if not pairs:
-            message = "edges must be a list of at least one (from, to) pair, e.g. [('A', 'B')]"
-            raise self._error(message)
+            return trivial(states)
         if not all(source and target for source, target in pairs):
             raise self._error("a side of an edge is an empty collection; name at least one label")
         self._check_known(self.labels(), states)

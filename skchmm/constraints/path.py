@@ -43,12 +43,13 @@ class Transitions(Constraint):
     """
 
     _label_parameters = ()
+    _counts = {"k": 0}
 
     def __init__(self, k):
         self.k = k
 
     def _build(self, states, max_nodes):
-        return count_transitions(self, states, self._count("k"), max_nodes)
+        return count_transitions(self, states, int(self.k), max_nodes)
 
 
 class Segments(Constraint):
@@ -71,12 +72,13 @@ class Segments(Constraint):
     """
 
     _label_parameters = ()
+    _counts = {"k": 1}
 
     def __init__(self, k):
         self.k = k
 
     def _build(self, states, max_nodes):
-        return count_transitions(self, states, self._count("k", minimum=1) - 1, max_nodes)
+        return count_transitions(self, states, int(self.k) - 1, max_nodes)
 
 
 class AllDifferent(Constraint):

@@ -95,13 +95,15 @@ class CoolDown(Constraint):
     False
     """
 
+    _counts = {"delta": 0}
+
     def __init__(self, states, delta):
         self.states = states
         self.delta = delta
 
     def _build(self, states, max_nodes):
         members = self._subset("states", states)
-        delta = self._count("delta")
+        delta = int(self.delta)
         if delta == 0:
             return trivial(states)
         # 0: free to enter; 1: in A; 1 + m: m steps outside, still closed.
@@ -138,13 +140,15 @@ class MinDuration(Constraint):
     False
     """
 
+    _counts = {"k": 0}
+
     def __init__(self, states, k):
         self.states = states
         self.k = k
 
     def _build(self, states, max_nodes):
         members = self._subset("states", states)
-        k = self._count("k")
+        k = int(self.k)
         if k <= 1:
             return trivial(states)
         # The state is the length of the run so far, k standing for k or more.
@@ -178,12 +182,14 @@ class MaxDuration(Constraint):
     False
     """
 
+    _counts = {"k": 0}
+
     def __init__(self, states, k):
         self.states = states
         self.k = k
 
     def _build(self, states, max_nodes):
-        return longest_run(self, states, self._count("k"), max_nodes)
+        return longest_run(self, states, int(self.k), max_nodes)
 
 
 class Window(Constraint):
@@ -207,6 +213,8 @@ class Window(Constraint):
     (True, False)
     """
 
+    _counts = {"start": 0, "stop": 0}
+
     def __init__(self, states, start, stop):
         self.states = states
         self.start = start
@@ -214,7 +222,7 @@ class Window(Constraint):
 
     def _build(self, states, max_nodes):
         members = self._subset("states", states)
-        start, stop = self._count("start"), self._count("stop")
+        start, stop = int(self.start), int(self.stop)
         if start >= stop:
             raise self._error(f"start={start} must be before stop={stop}")
         epochs, inside = [0, start, stop], [[-1], [0], [-1]]
@@ -246,13 +254,15 @@ class VisitBy(Constraint):
     (True, False)
     """
 
+    _counts = {"deadline": 0}
+
     def __init__(self, states, deadline):
         self.states = states
         self.deadline = deadline
 
     def _build(self, states, max_nodes):
         members = self._subset("states", states)
-        late = min(self._count("deadline") + 1, LAST_STEP)
+        late = min(int(self.deadline) + 1, LAST_STEP)
         # 0: not visited yet, dead once it is late; 1: visited.
         inside, outside = [[1, 1], [-1, 1]], [[0, 1], [-1, 1]]
         return membership(states, members, inside, outside, [False, True], epochs=(0, late))
