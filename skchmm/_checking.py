@@ -4,12 +4,16 @@ import numbers
 
 import numpy as np
 
+MAX_BITS = 1024
+
 
 def check_integer(value, name, minimum):
     """The value as an int; a ValueError that names it if it is none, or too small."""
     # bool is an Integral in Python, but True steps are a mistake.
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
         raise ValueError(f"{name} must be an integer, got {value!r}")
+    if int(value).bit_length() > MAX_BITS:  # Python does not even print some of these
+        raise ValueError(f"{name} must be below 2^{MAX_BITS}")
     if value < minimum:
         raise ValueError(f"{name} must be at least {minimum}, got {value}")
     return int(value)

@@ -11,6 +11,7 @@ from . import _drawing, _language
 from ._checking import check_integer, check_labels, check_paths, check_tables
 from ._functions import tabulate
 from ._kernels import automata
+from ._limits import limit_in_words, most_states
 from ._minimise import coarsest_partition, minimal_tables
 from ._products import intersection, superfluous, union
 from .exceptions import ControllerTooLargeError
@@ -74,6 +75,7 @@ class Controller:
         self._number = {label: a for a, label in enumerate(self.states)}
         self.constraints_ = []
         self._redundant = []
+        self._is_minimal = False
 
     def __setstate__(self, state):
         """Take a saved controller, whose tables are checked as new ones are."""
@@ -98,6 +100,7 @@ class Controller:
         each reachable one and label.
         """
         states, max_nodes = tuple(states), check_integer(max_nodes, "max_nodes", 1)
+        limit = most_states(max_nodes, max(len(states), 1))
         number, found, rows = {initial: 0}, [initial], []
         for q in found:
             row = []
@@ -107,9 +110,9 @@ class Controller:
                     row.append(-1)
                     continue
                 if there not in number:
-                    if len(found) >= max_nodes:
+                    if len(found) >= limit:
                         raise ControllerTooLargeError(
-                            f"A controller outgrew max_nodes={max_nodes} automaton states."
+                            f"A controller has {limit_in_words(max_nodes, len(states))} states."
                         )
                     number[there] = len(found)
                     found.append(there)
@@ -260,12 +263,16 @@ class Controller:
     # -------------------------------------------------------------- algebra
     def minimal(self):
         """The trimmed, minimal controller of the same paths, canonically numbered."""
+        if self._is_minimal:
+            return self
         tables, accept = minimal_tables(self.tables, self.accept)
         keep = np.ones(len(tables), dtype=bool)
         keep[1:] = (tables[1:] != tables[:-1]).any(axis=(1, 2))
-        return Controller(
+        smallest = Controller(
             self.states, tables[keep], accept, epochs=self.epochs[keep], horizon=self.horizon
         )
+        smallest._is_minimal = True
+        return smallest
 
     def _complement(self):
         E, n, S = self.tables.shape
@@ -312,6 +319,22 @@ class Controller:
             horizon=self.horizon,
         )
 
+    def _with_labels(self, states, label_of, max_nodes):
+        """The same over other labels: ``states[k]`` is read as label number ``label_of[k]``."""
+        label_of, _ = check_paths(label_of, [0, len(states)], len(self.states))
+        if len(self.accept) > most_states(max_nodes, len(states), len(self.epochs)):
+            raise ControllerTooLargeError(
+                f"it has {len(self.accept):,} states, "
+                f"{limit_in_words(max_nodes, len(states), len(self.epochs))}"
+            )
+        return Controller(
+            states,
+            self.tables[:, :, label_of],
+            self.accept,
+            epochs=self.epochs,
+            horizon=self.horizon,
+        )
+
     # ---------------------------------------------------------- consistency
     @property
     def redundant_(self):
@@ -334,6 +357,7 @@ class Controller:
         )
         copy.constraints_, copy._factors = list(constraints), list(controllers)
         copy._redundant = None
+        copy._is_minimal = self._is_minimal
         return copy
 
     # -------------------------------------------------------------- showing

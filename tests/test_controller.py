@@ -435,7 +435,7 @@ def test_too_large_names_and_sizes():
     with pytest.raises(ControllerTooLargeError) as caught:
         intersection(parts, names=names, max_nodes=1000)
     message = str(caught.value)
-    assert "max_nodes=1000" in message
+    assert "max_nodes=1,000" in message
     assert all(f"{name}: {10 + k}" in message for k, name in enumerate(names))
     with pytest.raises(ControllerTooLargeError, match="controller 1: 11"):
         intersection(parts[:3], max_nodes=1000)

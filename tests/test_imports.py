@@ -24,6 +24,7 @@ LAYERS = {
         "_drawing",
         "_functions",
         "_language",
+        "_limits",
         "_minimise",
         "_products",
     },

@@ -6,6 +6,7 @@ import inspect
 import numpy as np
 
 from .._checking import check_integer
+from .._limits import limit_in_words, most_states
 from ..controller import Controller
 from ..exceptions import ControllerTooLargeError
 from .labels import as_labels, check_states, listing, plain, unique, unknown_labels
@@ -125,11 +126,14 @@ class Constraint:
         if not labels:
             raise self._error(f"{name} is empty; name at least one label")
         self._check_known(labels, states)
+        labels = set(labels)
         return np.array([state in labels for state in states])
 
-    def _check_size(self, size, max_nodes):
-        if size > max_nodes:
-            message = f"needs {size:,} controller states, more than max_nodes={max_nodes:,}"
+    def _check_size(self, size, states, max_nodes):
+        """Raise before a table of so many controller states is built."""
+        if size > most_states(max_nodes, len(states)):
+            shown = f"{size:,}" if size < 2**64 else f"about 2^{size.bit_length() - 1}"
+            message = f"needs {shown} controller states, {limit_in_words(max_nodes, len(states))}"
             raise self._error(message, ControllerTooLargeError)
 
     # Values: equality, hash, printing, specification.

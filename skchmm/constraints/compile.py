@@ -6,6 +6,7 @@ from ..controller import Controller, intersection
 from ..exceptions import ControllerTooLargeError
 from .base import is_constraint, short
 from .labels import as_path, check_states, listing, unique
+from .limits import check_nesting, listed
 from .logic import And, build, labels_of
 from .tables import accepts_nothing, trivial
 
@@ -18,6 +19,11 @@ def flatten(constraints):
 
     `And` is taken apart, so that messages can name its parts.
     """
+    check_nesting(constraints, listed, "The list of constraints")
+    return _flat(constraints)
+
+
+def _flat(constraints):
     if constraints is None:
         return []
     if is_constraint(constraints):
@@ -28,9 +34,9 @@ def flatten(constraints):
         hint = "; from_spec reads dictionaries" if isinstance(constraints, dict) else ""
         raise ValueError(
             f"constraints must be a constraint, a Controller or a list of them, "
-            f"got {constraints!r}{hint}"
+            f"got {short(constraints)}{hint}"
         )
-    return list(dict.fromkeys(part for each in constraints for part in flatten(each)))
+    return list(dict.fromkeys(part for each in constraints for part in _flat(each)))
 
 
 def compile(constraints, states, *, max_nodes=1_000_000):

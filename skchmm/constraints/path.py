@@ -12,7 +12,7 @@ def count_transitions(constraint, states, k, max_nodes):
     Controller state ``1 + c * n + a`` is the label a after c changes; 0 is before the first step.
     """
     n = len(states)
-    constraint._check_size((k + 1) * n + 1, max_nodes)
+    constraint._check_size((k + 1) * n + 1, states, max_nodes)
     label = np.arange(n)
     changed = label[:, None] != label
     changes = np.arange(k + 1)[:, None, None] + changed
@@ -110,7 +110,7 @@ class AllDifferent(Constraint):
         else:
             members = self._subset("states", states)
         size = 2 ** int(members.sum())
-        self._check_size(size, max_nodes)
+        self._check_size(size, states, max_nodes)
         bit = np.zeros(len(states), dtype=np.int64)
         bit[members] = 2 ** np.arange(members.sum())
         seen = np.arange(size)[:, None]

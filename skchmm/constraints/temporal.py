@@ -12,7 +12,7 @@ LAST_STEP = np.iinfo(np.int64).max
 def longest_run(constraint, states, k, max_nodes):
     """The controller of runs in A of at most k steps: its state is the length of the run so far."""
     members = constraint._subset("states", states)
-    constraint._check_size(k + 1, max_nodes)
+    constraint._check_size(k + 1, states, max_nodes)
     inside = np.arange(1, k + 2)
     inside[-1] = -1
     return membership(states, members, inside, np.zeros(k + 1), np.ones(k + 1))
@@ -108,7 +108,7 @@ class CoolDown(Constraint):
             return trivial(states)
         # 0: free to enter; 1: in A; 1 + m: m steps outside, still closed.
         size = delta + 2
-        self._check_size(size, max_nodes)
+        self._check_size(size, states, max_nodes)
         inside = np.full(size, -1)
         inside[:2] = 1
         outside = np.arange(1, size + 1)
@@ -152,7 +152,7 @@ class MinDuration(Constraint):
         if k <= 1:
             return trivial(states)
         # The state is the length of the run so far, k standing for k or more.
-        self._check_size(k + 1, max_nodes)
+        self._check_size(k + 1, states, max_nodes)
         inside = np.minimum(np.arange(1, k + 2), k)
         outside = np.full(k + 1, -1)
         outside[[0, k]] = 0
@@ -228,7 +228,8 @@ class Window(Constraint):
         epochs, inside = [0, start, stop], [[-1], [0], [-1]]
         if start == 0:
             epochs, inside = epochs[1:], inside[1:]
-        epochs = tuple(min(step, LAST_STEP) for step in epochs)
+        n_reached = sum(step < LAST_STEP for step in epochs)  # no path gets to the others
+        epochs, inside = epochs[:n_reached], inside[:n_reached]
         outside = np.zeros_like(inside)
         return membership(states, members, inside, outside, [True], epochs=epochs)
 

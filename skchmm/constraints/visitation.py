@@ -16,7 +16,7 @@ def count_entries(constraint, states, at_least, at_most, max_nodes):
     if at_most is None and at_least == 0:
         return trivial(states)
     size = 2 * at_least if at_most is None else 2 * at_most + 1
-    constraint._check_size(size, max_nodes)
+    constraint._check_size(size, states, max_nodes)
     now = np.arange(size)
     inside, outside = now | 1, now + now % 2
     if at_most is None:
@@ -159,7 +159,7 @@ class Occupancy(Constraint):
         if at_most is not None and at_least > at_most:
             raise self._error(f"at_least={at_least} is more than at_most={at_most}")
         size = (at_least if at_most is None else at_most) + 1
-        self._check_size(size, max_nodes)
+        self._check_size(size, states, max_nodes)
         steps = np.arange(size)
         inside = steps + 1
         inside[-1] = size - 1 if at_most is None else -1

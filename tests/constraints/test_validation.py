@@ -191,7 +191,9 @@ def test_an_impossible_part_of_an_alternative_does_no_harm():
     ids=repr,
 )
 def test_too_large_is_said_before_anything_is_built(constraint, size):
-    message = f"{re.escape(repr(constraint))}: needs {size} controller states, more than max_nodes"
+    message = (
+        f"{re.escape(repr(constraint))}: needs {size} controller states, more than .*max_nodes"
+    )
     with pytest.raises(ControllerTooLargeError, match=message):
         constraint.controller(list(range(30)))
     with pytest.raises(ControllerTooLargeError, match=message):
