@@ -23,6 +23,7 @@ from scipy.sparse import issparse
 from sklearn.utils import column_or_1d
 
 from ._kernels.rows import cut, ends_of, join
+from ._missing import is_missing
 
 
 class Sequences:
@@ -299,7 +300,7 @@ def _offsets_of_groups(groups, n, name):
 def _is_missing_object(values):
     if values.dtype.kind != "O":
         return False
-    return np.array([value is None or value != value for value in values], dtype=bool)
+    return np.array([is_missing(value) for value in values], dtype=bool)
 
 
 def _read_list(items, lengths, groups, name, read=None):

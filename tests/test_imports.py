@@ -16,6 +16,7 @@ LAYERS = {
     "kernels": {"_kernels"},
     "exceptions": {"exceptions"},
     "thresholds": {"_thresholds"},
+    "missing": {"_missing"},
     "sequences": {"sequences"},
     "controller": {
         "controller",
@@ -34,11 +35,12 @@ LAYERS = {
     "metrics": {"metrics"},
     "plotting": {"plotting"},
 }
-FOUNDATION = {"kernels", "exceptions", "thresholds"}
+FOUNDATION = {"kernels", "exceptions", "thresholds", "missing"}
 MAY_IMPORT = {
     "kernels": set(),
     "exceptions": set(),
     "thresholds": set(),
+    "missing": set(),
     "sequences": FOUNDATION,
     "controller": FOUNDATION,
     "constraints": FOUNDATION | {"controller"},

@@ -228,3 +228,40 @@ def test_many_segments_far_apart():
     counts = segments.match_segments(x, predicted, np.array([0, n]), np.array([n]), 2)
     assert time.perf_counter() - start < 5
     assert counts[0, 0] >= n // 4
+
+
+MISSING = [None, np.nan, pd.NA, pd.NaT]
+SCORES = [sequence_accuracy_score, sequence_macro_f1_score, segment_f1_score]
+
+
+@pytest.mark.parametrize("nothing", MISSING, ids=str)
+@pytest.mark.parametrize("score", SCORES, ids=lambda score: score.__name__)
+def test_every_kind_of_missing_label_is_said_to_be_one(score, nothing):
+    for known in (["a", "b"], [0, 1]):
+        with_gap = [[*known, nothing], pd.Series([*known, nothing], dtype=object)]
+        for y in with_gap:
+            with pytest.raises(ValueError, match="y_true has no label at step 2"):
+                score(y, [*known, known[0]])
+            with pytest.raises(ValueError, match="y_pred has no label at step 2"):
+                score([*known, known[0]], y)
+            with pytest.raises(ValueError, match="y_pred has no label at step 2"):
+                trajectory_validity_rate(y, None)
+
+
+def test_pandas_columns_with_gaps():
+    for dtype, values in (("Int64", [0, None, 1]), ("string", ["a", None, "b"])):
+        with pytest.raises(ValueError, match="y_true has no label at step 1"):
+            sequence_accuracy_score(pd.Series(values, dtype=dtype), [0, 0, 1])
+
+
+@pytest.mark.parametrize("score", SCORES, ids=lambda score: score.__name__)
+def test_what_cannot_be_scored(score):
+    for nothing in ([], np.array([]), [[]]):
+        with pytest.raises(ValueError, match="empty"):
+            score(nothing, nothing)
+    with pytest.raises(ValueError, match="next to each other"):
+        score(["a", "b", "a"], ["a", "b", "a"], groups=[1, 2, 1])
+    with pytest.raises(ValueError, match="no id for row 1"):
+        score(["a", "b"], ["a", "b"], groups=[1, pd.NA])
+    with pytest.raises(ValueError, match="lengths sum to 5"):
+        score(["a", "b"], ["a", "b"], lengths=[5])

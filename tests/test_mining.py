@@ -364,3 +364,14 @@ def test_says_which_parameter_is_wrong(parameters):
 def test_says_which_label_is_unknown():
     with pytest.raises(ValueError, match="unknown state 'c'"):
         ConstraintMiner(states=["a", "b"]).fit([["a", "c"]])
+
+
+@pytest.mark.parametrize("nothing", [None, np.nan, pd.NA, pd.NaT, -1], ids=str)
+def test_every_kind_of_missing_label_leaves_its_sequence_out(nothing):
+    for a, b in (("a", "b"), (0, 1)):
+        y = [[a, b], [a, b, nothing], [nothing], [b, nothing, nothing, a], [a, b]]
+        miner = ConstraintMiner(families=["visits"]).fit(y)
+        assert miner.n_sequences_ == 2 and miner.states_.tolist() == [a, b]
+        assert miner.constraints_ == [ExactVisits(a, 1), ExactVisits(b, 1)]
+        with pytest.raises(ValueError, match="Every sequence of y has missing labels"):
+            ConstraintMiner().fit([[nothing, a], [nothing]])
