@@ -15,6 +15,7 @@ FOUNDATION = {"_kernels", "exceptions"}
 MAY_IMPORT = {
     "_kernels": set(),
     "exceptions": set(),
+    "_thresholds": set(),
     "_documentation": set(),
     "sequences": {"_kernels"},
     "controller": FOUNDATION,
@@ -37,8 +38,8 @@ MAY_IMPORT = {
     "decoders": FOUNDATION
     | {"sequences", "constraints", "emissions", "inference", "estimators"},
     "hmm": {"sequences", "constraints", "emissions", "inference", "estimators"},
-    "mining": {"_documentation", "sequences", "constraints"},
-    "metrics": FOUNDATION | {"sequences", "constraints"},
+    "mining": {"_documentation", "_thresholds", "sequences", "constraints"},
+    "metrics": FOUNDATION | {"_thresholds", "sequences", "constraints"},
     "quantizer": {"_documentation", "sequences"},
     "datasets": {"exceptions", "constraints", "graph", "inference"},
     "plotting": set(),

@@ -2,11 +2,12 @@
 
 import html
 import inspect
-import numbers
 
 import numpy as np
 
 from ..controller import Controller
+from ..controller.checking import check_integer
+from ..controller.limits import limit_in_words, most_states
 from ..exceptions import ControllerTooLargeError
 from ..sequences.labels import as_labels, check_states, listing, plain, unique, unknown_labels
 from .tables import accepts_nothing
@@ -29,11 +30,25 @@ class Constraint:
 
     # Parameters that hold one label or a collection of labels.
     _label_parameters = ("states",)
+    # Parameters that count something, with the least they may be; None is one of some of them.
+    _counts = {}
+    _optional_counts = ()
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
         if not cls.__name__.startswith("_"):
             registry[cls.__name__] = cls
+
+    def __setattr__(self, name, value):
+        """Refuse a count that is none, at once: what is stored later makes sense."""
+        if name in self._counts and not (value is None and name in self._optional_counts):
+            check_integer(value, f"{type(self).__name__}: {name}", self._counts[name])
+        super().__setattr__(name, value)
+
+    def __setstate__(self, state):
+        """Take a saved constraint, whose parameters are checked as new ones are."""
+        for name, value in state.items():
+            setattr(self, name, value)
 
     def controller(self, states, max_nodes=1_000_000):
         """Check the parameters against the states and build the automaton.
@@ -50,7 +65,7 @@ class Constraint:
         Controller
             It accepts exactly the paths that satisfy the constraint; trimmed and minimal.
         """
-        states = check_states(states)
+        states, max_nodes = check_states(states), check_integer(max_nodes, "max_nodes", 1)
         controller = self._build(states, max_nodes).minimal()
         if accepts_nothing(controller):
             raise self._error(f"no path over the states {listing(states)} satisfies it")
@@ -111,21 +126,14 @@ class Constraint:
         if not labels:
             raise self._error(f"{name} is empty; name at least one label")
         self._check_known(labels, states)
+        labels = set(labels)
         return np.array([state in labels for state in states])
 
-    def _count(self, name, minimum=0):
-        """The integer parameter `name`."""
-        value = getattr(self, name)
-        # bool is an Integral in Python, but True visits are a mistake.
-        if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
-            raise self._error(f"{name} must be an integer, got {value!r}")
-        if value < minimum:
-            raise self._error(f"{name} must be at least {minimum}, got {value}")
-        return int(value)
-
-    def _check_size(self, size, max_nodes):
-        if size > max_nodes:
-            message = f"needs {size:,} controller states, more than max_nodes={max_nodes:,}"
+    def _check_size(self, size, states, max_nodes):
+        """Raise before a table of so many controller states is built."""
+        if size > most_states(max_nodes, len(states)):
+            shown = f"{size:,}" if size < 2**64 else f"about 2^{size.bit_length() - 1}"
+            message = f"needs {shown} controller states, {limit_in_words(max_nodes, len(states))}"
             raise self._error(message, ControllerTooLargeError)
 
     # Values: equality, hash, printing, specification.

@@ -1,9 +1,11 @@
 """From constraints to one controller, and from a path to a verdict."""
 
 from ..controller import Controller, conflicts, intersection
+from ..controller.checking import check_integer
 from ..exceptions import ControllerTooLargeError
 from ..sequences.labels import as_path, check_states, listing, unique
 from .base import is_constraint, short
+from .limits import check_nesting, listed
 from .logic import And, build, labels_of
 from .tables import accepts_nothing, trivial
 
@@ -16,6 +18,11 @@ def flatten(constraints):
 
     `And` is taken apart, so that messages can name its parts.
     """
+    check_nesting(constraints, listed, "The list of constraints")
+    return _flat(constraints)
+
+
+def _flat(constraints):
     if constraints is None:
         return []
     if is_constraint(constraints):
@@ -26,9 +33,9 @@ def flatten(constraints):
         hint = "; from_spec reads dictionaries" if isinstance(constraints, dict) else ""
         raise ValueError(
             f"constraints must be a constraint, a Controller or a list of them, "
-            f"got {constraints!r}{hint}"
+            f"got {short(constraints)}{hint}"
         )
-    return list(dict.fromkeys(part for each in constraints for part in flatten(each)))
+    return list(dict.fromkeys(part for each in constraints for part in _flat(each)))
 
 
 def compile(constraints, states, *, max_nodes=1_000_000):
@@ -58,7 +65,7 @@ def compile(constraints, states, *, max_nodes=1_000_000):
     >>> both.accepts(["C", "A", "B", "B", "C"]), both.accepts(["B", "A"])
     (True, False)
     """
-    states = check_states(states)
+    states, max_nodes = check_states(states), check_integer(max_nodes, "max_nodes", 1)
     parts = flatten(constraints)
     if not parts:
         return trivial(states).minimal()

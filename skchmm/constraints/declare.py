@@ -11,6 +11,7 @@ Examples
 LTLf('G(order -> F {deliver refund})')
 """
 
+from ..controller.checking import check_integer
 from ..sequences.labels import as_labels
 from .boundary import EndsIn, StartsIn
 from .ltlf import WORDS, LTLf
@@ -55,16 +56,17 @@ def _formula(template, a, b):
 
 def Existence(a, n=1):
     """a occurs at least n times: ``F(a & X F(a & ...))``."""
-    return Occupancy(a, at_least=n)
+    return Occupancy(a, at_least=check_integer(n, "Existence: n", 0))
 
 
 def Absence(a, n=1):
     """a occurs less than n times: ``!F(a & X F(a & ...))``; by default never, ``G !a``."""
-    return Occupancy(a, at_most=n - 1)
+    return Occupancy(a, at_most=check_integer(n, "Absence: n", 1) - 1)
 
 
 def Exactly(a, n=1):
     """a occurs exactly n times: ``Existence(a, n)`` and ``Absence(a, n + 1)``."""
+    n = check_integer(n, "Exactly: n", 0)
     return Occupancy(a, at_least=n, at_most=n)
 
 

@@ -3,6 +3,7 @@
 from ..controller import Controller, intersection, union
 from ..sequences.labels import unique
 from .base import Constraint, is_constraint, short
+from .limits import check_nesting
 
 
 def build(part, states, max_nodes):
@@ -32,10 +33,38 @@ def spec_of(part):
     return part.to_spec()
 
 
-class _Junction(Constraint):
-    """And, or: the same list of constraints, combined one way or the other."""
+def parts_of(value):
+    """What a combination is made of: for `check_nesting`, so that malformed ones have none."""
+    if isinstance(value, _Junction):
+        return value._listed()
+    return (value.constraint,) if isinstance(value, Not) else ()
+
+
+class _Combination(Constraint):
+    """What is made of other constraints."""
 
     _label_parameters = ()
+
+    def __setattr__(self, name, value):
+        """Refuse what is nested too deeply to be copied, saved or printed."""
+        before = self.__dict__.get(name)
+        super().__setattr__(name, value)
+        try:
+            check_nesting(self, parts_of, type(self).__name__)
+        except ValueError:
+            self.__dict__[name] = before
+            raise
+
+    def set_params(self, **params):
+        """Set parameters by the names of `get_params`, in place."""
+        super().set_params(**params)
+        check_nesting(self, parts_of, type(self).__name__)
+        return self
+
+
+class _Junction(_Combination):
+    """And, or: the same list of constraints, combined one way or the other."""
+
     _symbol = None
 
     def __init__(self, constraints):
@@ -63,7 +92,9 @@ class _Junction(Constraint):
         flat = []
         for part in parts:
             if not is_constraint(part):
-                raise self._error(f"constraints must be a list of constraints, but has {part!r}")
+                raise self._error(
+                    f"constraints must be a list of constraints, but has {short(part)}"
+                )
             flat.extend(part._parts() if type(part) is type(self) else [part])
         return flat
 
@@ -110,12 +141,12 @@ class _Junction(Constraint):
 
     @classmethod
     def _from_fields(cls, fields):
-        from .spec import from_spec
+        from .spec import read
 
         parts = fields["constraints"]
         if not isinstance(parts, (list, tuple)):
-            raise ValueError(f"{cls.__name__}: constraints must be a list, got {parts!r}")
-        return cls(from_spec(parts))
+            raise ValueError(f"{cls.__name__}: constraints must be a list, got {short(parts)}")
+        return cls(read(parts))
 
     def __repr__(self):
         parts = self._listed()
@@ -172,7 +203,7 @@ class Or(_Junction):
         return self._combined(union, states, max_nodes)
 
 
-class Not(Constraint):
+class Not(_Combination):
     """The opposite of a constraint; ``~a`` writes it.
 
     A path satisfies it if and only if it does not satisfy the constraint. The controller has at
@@ -190,8 +221,6 @@ class Not(Constraint):
     True
     """
 
-    _label_parameters = ()
-
     def __init__(self, constraint):
         self.constraint = constraint
 
@@ -207,16 +236,16 @@ class Not(Constraint):
         return labels_of(self._part())
 
     def _normal(self, name):
-        return key_of(self._part())
+        return frozenset([key_of(self._part())])  # which knows its hash, once it is taken
 
     def to_spec(self):
         return {"type": "Not", "constraint": spec_of(self.constraint)}
 
     @classmethod
     def _from_fields(cls, fields):
-        from .spec import from_spec
+        from .spec import read
 
-        return cls(from_spec(fields["constraint"]))
+        return cls(read(fields["constraint"]))
 
     def __invert__(self):
         return self.constraint

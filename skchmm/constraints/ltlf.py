@@ -1,10 +1,11 @@
 """Linear temporal logic on finite paths."""
 
-from ..controller import Controller, intersection, union
+from ..controller import intersection, union
 from ..exceptions import ControllerTooLargeError
 from .base import Constraint
+from .limits import Work
 from .progression import automaton
-from .syntax import Parser, classes, label_numbers
+from .syntax import Classes, Parser, label_numbers
 
 _TOKEN = (
     r"(?P<symbol><->|->|&&|\|\||[!~&|(){}])"
@@ -15,23 +16,43 @@ _BINARY = ("U", "R", "W", "S")
 _CONSTANTS = ("last", "true", "false")
 WORDS = frozenset((*_UNARY, *_BINARY, *_CONSTANTS))
 _SAME = {"~": "!", "&&": "&", "||": "|"}
+# Small automata cost about as much as so many steps of `Work`.
+_COST_OF_LEAF, _COST_OF_PRODUCT = 500, 1_000
+
+
+# How tightly binary operators bind, and those of them that are read from the right.
+_BINDING = {"<->": 0, "->": 1, "|": 2, "||": 2, "&": 3, "&&": 3} | dict.fromkeys(_BINARY, 4)
+_FROM_THE_RIGHT = {"->", *_BINARY}
+
+
+class _Group:
+    """An open group: its operands, and the operators that still wait for their right side."""
+
+    __slots__ = ("opening", "operands", "operators", "unary")
+
+    def __init__(self, opening):
+        self.opening, self.operands, self.operators, self.unary = opening, [], [], []
 
 
 class _FormulaParser(Parser):
-    """Recursive descent to a list of subformulas, as `progression` takes them."""
+    """From a formula to a list of subformulas, as `progression` takes them.
+
+    Operators wait until one that binds less tightly comes; the groups that are open are a list, so
+    that nothing here needs recursion.
+    """
 
     def __init__(self, text):
         super().__init__(text, _TOKEN, words=WORDS)
         self.nodes, self._number, self.labels = [], {}, []
+        self.groups = [_Group(None)]
 
     def parse(self):
         if self.next.kind == "end":
             self.fail("the formula is empty")
-        self.equivalence()
-        if self.next.kind == ")":
-            self.fail("this ')' closes nothing")
-        if self.next.kind != "end":
-            self.fail(f"expected an operator or the end, but there is {self.next.text!r}")
+        while self.groups:
+            self.operand()
+            while self.groups and not self.operator():
+                self.end_group()
         return self
 
     def node(self, *key):
@@ -40,55 +61,57 @@ class _FormulaParser(Parser):
             self.nodes.append(key)
         return self._number[key]
 
-    def equivalence(self):
-        left = self.implication()
-        while self.take("<->"):
-            left = self.node("<->", left, self.implication())
-        return left
+    def operand(self):
+        """Everything up to the next single formula, which may be within groups."""
+        while True:
+            if token := self.take(*_UNARY):
+                self.groups[-1].unary.append(_SAME.get(token.kind, token.kind))
+            elif token := self.take("("):
+                self.groups.append(_Group(token))
+            else:
+                return self.found(self.single())
 
-    def implication(self):
-        parts = [self.disjunction()]
-        while self.take("->"):
-            parts.append(self.disjunction())
-        return self._from_the_right(["->"] * (len(parts) - 1), parts)
+    def found(self, number):
+        """An operand of the innermost group, under the operators written before it."""
+        group = self.groups[-1]
+        while group.unary:
+            number = self.node(group.unary.pop(), number)
+        group.operands.append(number)
 
-    def disjunction(self):
-        left = self.conjunction()
-        while self.take("|", "||"):
-            left = self.node("|", left, self.conjunction())
-        return left
+    def operator(self):
+        """Take a binary operator; None if there is none."""
+        token = self.take(*_BINDING)
+        if token:
+            kind = _SAME.get(token.kind, token.kind)
+            self.combine(_BINDING[kind] + (kind in _FROM_THE_RIGHT))
+            self.groups[-1].operators.append(kind)
+        return token
 
-    def conjunction(self):
-        left = self.binary()
-        while self.take("&", "&&"):
-            left = self.node("&", left, self.binary())
-        return left
+    def combine(self, binding):
+        """Give the waiting operators that bind at least so tightly their operands."""
+        group = self.groups[-1]
+        while group.operators and _BINDING[group.operators[-1]] >= binding:
+            right, left = group.operands.pop(), group.operands.pop()
+            group.operands.append(self.node(group.operators.pop(), left, right))
 
-    def binary(self):
-        operators, parts = [], [self.unary()]
-        while token := self.take(*_BINARY):
-            operators.append(token.kind)
-            parts.append(self.unary())
-        return self._from_the_right(operators, parts)
-
-    def _from_the_right(self, operators, parts):
-        right = parts.pop()
-        while parts:
-            right = self.node(operators.pop(), parts.pop(), right)
-        return right
-
-    def unary(self):
-        operators = []
-        while token := self.take(*_UNARY):
-            operators.append(_SAME.get(token.kind, token.kind))
-        number = self.single()
-        for operator in reversed(operators):
-            number = self.node(operator, number)
-        return number
+    def end_group(self):
+        opening = self.groups[-1].opening
+        if opening is None:
+            if self.next.kind == ")":
+                self.fail("this ')' closes nothing")
+            if self.next.kind != "end":
+                self.fail(f"expected an operator or the end, but there is {self.next.text!r}")
+        elif not self.take(")"):
+            if self.next.kind == "end":
+                self.fail("this '(' is never closed by ')'", opening)
+            self.fail(f"expected an operator or ')', but there is {self.next.text!r}")
+        self.combine(0)
+        (number,) = self.groups.pop().operands
+        if self.groups:
+            self.found(number)
 
     def single(self):
-        before = self.tokens[self.index - 1].kind if self.index else None
-        token = self.take()
+        before, token = self.before, self.take()
         if token.kind == "label":
             return self.atom([token])
         if token.kind in _CONSTANTS:
@@ -100,15 +123,8 @@ class _FormulaParser(Parser):
             if not inside or not self.take("}"):
                 self.fail("a set is {a b}, with at least one label", token)
             return self.atom(inside)
-        if token.kind == "(":
-            number = self.equivalence()
-            if not self.take(")"):
-                if self.next.kind == "end":
-                    self.fail("this '(' is never closed by ')'", token)
-                self.fail(f"expected an operator or ')', but there is {self.next.text!r}")
-            return number
         found = "the formula ends" if token.kind == "end" else f"there is {token.text!r}"
-        for word in (token.kind, before):
+        for word in (token.kind, before and before.kind):
             if word in WORDS and word.isalpha():
                 found += f" ({word} is an operator; write '{word}' in quotes for a label)"
                 break
@@ -176,8 +192,6 @@ class LTLf(Constraint):
             return _FormulaParser(self.formula).parse()
         except ValueError as error:
             raise self._error(str(error)) from None
-        except RecursionError:
-            raise self._error("the formula is nested too deeply") from None
 
     def _normal(self, name):
         return tuple(self._parsed().nodes)
@@ -195,8 +209,6 @@ class LTLf(Constraint):
             return _Compiler(parsed.nodes, numbers, states, max_nodes).compile()
         except ControllerTooLargeError as error:
             raise self._error(str(error), ControllerTooLargeError) from None
-        except RecursionError:
-            raise self._error("the formula is nested too deeply") from None
 
 
 class _Compiler:
@@ -204,25 +216,38 @@ class _Compiler:
 
     def __init__(self, nodes, numbers, states, max_nodes):
         self.nodes, self.states, self.max_nodes = nodes, states, max_nodes
+        self.work = Work(max_nodes)
         atoms = {node[1] for node in nodes if node[0] == "atom"}
-        self.members = {atom: {numbers[text] for text in atom} for atom in atoms}
-        rows = [[a in self.members[atom] for atom in atoms] for a in range(len(states))]
-        self.chosen, self.class_of = classes(rows)
+        members = {atom: frozenset(numbers[text] for text in atom) for atom in atoms}
+        self.classes = Classes(members.values(), len(states))
+        self.members = {atom: set(self.classes.of(inside)) for atom, inside in members.items()}
 
     def compile(self):
-        compact = self._controller(len(self.nodes) - 1, True)
-        return Controller(self.states, compact.tables[:, :, self.class_of], compact.accept)
+        compact = self._controller((len(self.nodes) - 1, True))
+        return compact.minimal()._with_labels(self.states, self.classes.class_of, self.max_nodes)
 
-    def _controller(self, number, positive):
-        node = self.nodes[number]
-        while node[0] == "!":
-            number, positive = node[1], not positive
-            node = self.nodes[number]
-        parts, combine = self._junction(number, positive)
-        if len(parts) == 1:
-            return self._leaf(number, positive)
-        controllers = [self._controller(*part) for part in parts]
-        return combine(controllers, max_nodes=self.max_nodes)
+    def _controller(self, whole):
+        """The automaton of a signed subformula, those of its parts first."""
+        todo, done, junctions = [whole], {}, {}
+        while todo:
+            part = todo[-1]
+            if part in done:
+                todo.pop()
+                continue
+            if part not in junctions:
+                junctions[part] = self._junction(*part)
+                if len(junctions[part][0]) > 1:
+                    todo += junctions[part][0]
+                    continue
+            parts, combine = junctions[part]
+            if len(parts) == 1:
+                done[part] = self._leaf(*parts[0])
+            else:
+                self.work.spend(_COST_OF_PRODUCT * len(parts))
+                controllers = [done[each] for each in parts]
+                done[part] = combine(controllers, max_nodes=self.max_nodes)
+                self.work.spend(done[part].tables.size)
+        return done[whole]
 
     def _junction(self, number, positive):
         """The parts of which all, or one, must hold, taken apart as far as it goes."""
@@ -253,13 +278,15 @@ class _Compiler:
             fresh = [] if kind == "atom" else [k for k in operands if k not in needed]
             needed.update(fresh)
             todo.extend(fresh)
+        self.work.spend(_COST_OF_LEAF + 4 * len(needed))
         place = {k: i for i, k in enumerate(sorted(needed))}
         nodes = [
             node if node[0] == "atom" else (node[0], *(place[k] for k in node[1:]))
             for node in (self.nodes[k] for k in sorted(needed))
         ]
 
-        def holds(atom, a):
-            return a in self.members[atom]
+        def holds(atom, k):
+            return k in self.members[atom]
 
-        return automaton(nodes, positive, holds, self.chosen, self.max_nodes).minimal()
+        labels = range(self.classes.n_classes)
+        return automaton(nodes, positive, holds, labels, self.max_nodes, self.work).minimal()

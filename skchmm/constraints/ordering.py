@@ -7,6 +7,7 @@ import numpy as np
 from ..controller import Controller
 from ..sequences.labels import as_labels, is_collection, sort_key, unique
 from .base import Constraint, one_or_many
+from .tables import trivial
 
 
 class Precedence(Constraint):
@@ -52,7 +53,8 @@ class ForbiddenEdges(Constraint):
     Parameters
     ----------
     edges : list of (from, to) pairs
-        Each side is a label or a collection of labels, which stands for all of them.
+        Each side is a label or a collection of labels, which stands for all of them. Without
+        any pair every path satisfies it.
 
     Examples
     --------
@@ -79,6 +81,21 @@ class ForbiddenEdges(Constraint):
             pairs.sort(key=lambda pair: [[sort_key(x) for x in side] for side in pair])
         return pairs
 
+    def _successors(self, pairs):
+        """{label: the frozenset of labels that may not follow it}, none of them empty.
+
+        Sides may be large, so that pairs of labels are never listed.
+        """
+        listed = {}
+        for number, (source, target) in enumerate(pairs):
+            for label in source if target else ():
+                listed.setdefault(label, []).append(number)
+        joined = {
+            numbers: frozenset().union(*(pairs[k][1] for k in numbers))
+            for numbers in set(map(tuple, listed.values()))
+        }
+        return {label: joined[tuple(numbers)] for label, numbers in listed.items()}
+
     def labels(self):
         pairs = self._pairs() or []
         return unique([x for pair in pairs for side in pair for x in side])
@@ -87,7 +104,7 @@ class ForbiddenEdges(Constraint):
         pairs = self._pairs()
         if pairs is None:
             return super()._normal(name)
-        return frozenset((a, b) for source, target in pairs for a in source for b in target)
+        return frozenset(self._successors(pairs).items())
 
     def _plain(self, name):
         pairs = self._pairs()
@@ -103,21 +120,25 @@ class ForbiddenEdges(Constraint):
 
     def _build(self, states, max_nodes):
         pairs = self._pairs()
+        if pairs is None:
+            raise self._error("edges must be a list of (from, to) pairs, e.g. [('A', 'B')]")
         if not pairs:
-            message = "edges must be a list of at least one (from, to) pair, e.g. [('A', 'B')]"
-            raise self._error(message)
+            return trivial(states)
         if not all(source and target for source, target in pairs):
             raise self._error("a side of an edge is an empty collection; name at least one label")
         self._check_known(self.labels(), states)
-        index = {state: i for i, state in enumerate(states)}
-        forbidden = np.zeros((len(states), len(states)), dtype=bool)
-        for source, target in pairs:
-            forbidden[np.ix_([index[a] for a in source], [index[b] for b in target])] = True
         # Labels that forbid the same successors need not be told apart; nothing comes before x_0.
-        rows = np.vstack([np.zeros(len(states), dtype=bool), forbidden])
-        kinds, kind_of = np.unique(rows, axis=0, return_inverse=True)
-        table = np.where(kinds, -1, kind_of.reshape(-1)[1:])  # kinds[0], all free, is the first
-        return Controller(states, table.astype(np.int32), np.ones(len(kinds), dtype=bool))
+        successors = self._successors(pairs)
+        kinds = {frozenset(): 0}
+        kind_of = [
+            kinds.setdefault(successors.get(state, frozenset()), len(kinds)) for state in states
+        ]
+        self._check_size(len(kinds), states, max_nodes)
+        table = np.tile(np.array(kind_of, dtype=np.int32), (len(kinds), 1))
+        index = {state: i for i, state in enumerate(states)}
+        for forbidden, kind in kinds.items():
+            table[kind, [index[label] for label in forbidden]] = -1
+        return Controller(states, table, np.ones(len(kinds), dtype=bool))
 
 
 class StageMonotone(Constraint):
@@ -186,6 +207,7 @@ class StageMonotone(Constraint):
                 if label in stage_of:
                     raise self._error(f"the label {label!r} is in two stages; keep it in one")
                 stage_of[label] = number
+        self._check_size(len(stages) + 1, states, max_nodes)
         # The state is the highest stage so far; 0 is before the first, and the stage of neutrals.
         highest = np.arange(len(stages) + 1)[:, None]
         stage = np.array([stage_of.get(state, 0) for state in states])

@@ -12,7 +12,7 @@ def count_transitions(constraint, states, k, max_nodes):
     Controller state ``1 + c * n + a`` is the label a after c changes; 0 is before the first step.
     """
     n = len(states)
-    constraint._check_size((k + 1) * n + 1, max_nodes)
+    constraint._check_size((k + 1) * n + 1, states, max_nodes)
     label = np.arange(n)
     changed = label[:, None] != label
     changes = np.arange(k + 1)[:, None, None] + changed
@@ -43,12 +43,13 @@ class Transitions(Constraint):
     """
 
     _label_parameters = ()
+    _counts = {"k": 0}
 
     def __init__(self, k):
         self.k = k
 
     def _build(self, states, max_nodes):
-        return count_transitions(self, states, self._count("k"), max_nodes)
+        return count_transitions(self, states, int(self.k), max_nodes)
 
 
 class Segments(Constraint):
@@ -71,12 +72,13 @@ class Segments(Constraint):
     """
 
     _label_parameters = ()
+    _counts = {"k": 1}
 
     def __init__(self, k):
         self.k = k
 
     def _build(self, states, max_nodes):
-        return count_transitions(self, states, self._count("k", minimum=1) - 1, max_nodes)
+        return count_transitions(self, states, int(self.k) - 1, max_nodes)
 
 
 class AllDifferent(Constraint):
@@ -108,7 +110,7 @@ class AllDifferent(Constraint):
         else:
             members = self._subset("states", states)
         size = 2 ** int(members.sum())
-        self._check_size(size, max_nodes)
+        self._check_size(size, states, max_nodes)
         bit = np.zeros(len(states), dtype=np.int64)
         bit[members] = 2 ** np.arange(members.sum())
         seen = np.arange(size)[:, None]

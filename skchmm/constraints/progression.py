@@ -10,11 +10,14 @@ of formulas without a future are constants, that is, bits.
 
 from ..controller import Controller
 
+_COST_OF_NODE = 16  # in steps of `Work`; a node of a diagram takes a few hundred bytes
+
 
 class Diagrams:
     """Ordered binary decision diagrams: 0 and 1 are the constants, other numbers are tests."""
 
-    def __init__(self):
+    def __init__(self, work):
+        self.work = work
         self.variable, self.low, self.high = [None, None], [0, 1], [0, 1]
         self._number, self._choices = {}, {}
 
@@ -32,29 +35,51 @@ class Diagrams:
 
     def choose(self, f, g, h):
         """If f then g else h."""
+        # As `substitute`, by a list of what is still to do: diagrams may be deeper than the stack.
+        todo = [(f, g, h)]
+        while todo:
+            key = todo[-1]
+            if self._chosen(key) is not None:
+                todo.pop()
+                continue
+            top = min(self.variable[k] for k in key if k > 1)
+            highs = tuple(self.high[k] if k > 1 and self.variable[k] == top else k for k in key)
+            lows = tuple(self.low[k] if k > 1 and self.variable[k] == top else k for k in key)
+            high, low = self._chosen(highs), self._chosen(lows)
+            if high is not None and low is not None:
+                self.work.spend(_COST_OF_NODE)
+                self._choices[key] = self.test(top, high, low)
+                continue
+            todo += [part for part, known in ((highs, high), (lows, low)) if known is None]
+        return self._chosen((f, g, h))
+
+    def _chosen(self, key):
+        """What `choose` gives, if that is known."""
+        f, g, h = key
         if f == 1 or g == h:
             return g
         if f == 0:
             return h
         if g == 1 and h == 0:
             return f
-        key = (f, g, h)
-        if key not in self._choices:
-            top = min(self.variable[k] for k in key if k > 1)
-            highs = (self.high[k] if k > 1 and self.variable[k] == top else k for k in key)
-            lows = (self.low[k] if k > 1 and self.variable[k] == top else k for k in key)
-            self._choices[key] = self.test(top, self.choose(*highs), self.choose(*lows))
-        return self._choices[key]
+        return self._choices.get(key)
 
     def substitute(self, f, values, known):
         """f with a function for each variable; `known` keeps the results for these values."""
-        if f < 2:
-            return f
-        if f not in known:
-            high = self.substitute(self.high[f], values, known)
-            low = self.substitute(self.low[f], values, known)
-            known[f] = self.choose(values[self.variable[f]], high, low)
-        return known[f]
+        todo = [f]
+        while todo:
+            k = todo[-1]
+            if k < 2 or k in known:
+                todo.pop()
+                continue
+            parts = [part for part in (self.high[k], self.low[k]) if part > 1 and part not in known]
+            if parts:
+                todo += parts
+                continue
+            self.work.spend(_COST_OF_NODE)
+            high, low = (part if part < 2 else known[part] for part in (self.high[k], self.low[k]))
+            known[k] = self.choose(values[self.variable[k]], high, low)
+        return f if f < 2 else known[f]
 
     def evaluate(self, f, values):
         """f where each variable is true or false."""
@@ -77,11 +102,12 @@ class Progression:
         ``("atom", labels)``, ``("true",)``, ``("false",)`` or ``("last",)``. The whole comes last.
     holds : callable
         ``holds(labels, a)``: whether an atom is true at label index a.
+    work : Work
     """
 
-    def __init__(self, nodes, holds):
-        self.nodes, self.holds = nodes, holds
-        self.diagrams = Diagrams()
+    def __init__(self, nodes, holds, work):
+        self.nodes, self.holds, self.work = nodes, holds, work
+        self.diagrams = Diagrams(work)
         self.past = [k for k, node in enumerate(nodes) if node[0] in _BEFORE]
         self._steps = {}
 
@@ -98,7 +124,9 @@ class Progression:
         if f < 2:  # decided: whatever follows, or nothing
             return (1, True, ()) if f else None
         key = (a, memory)
+        self.work.spend(5 + len(memory))
         if key not in self._steps:
+            self.work.spend(4 * len(self.nodes))
             self._steps[key] = self._step(a, memory)
         going_on, ending, known, remembered = self._steps[key]
         after = self.diagrams.substitute(f, going_on, known)
@@ -171,11 +199,11 @@ _RULES = {
 }
 
 
-def automaton(nodes, positive, holds, chosen, max_nodes):
-    """The controller, over the labels `chosen`, of a formula or of its opposite."""
-    progression = Progression(nodes, holds)
+def automaton(nodes, positive, holds, labels, max_nodes, work):
+    """The controller, over label indices, of a formula or of its opposite."""
+    progression = Progression(nodes, holds, work)
     return Controller.explore(
-        chosen,
+        labels,
         progression.initial(positive),
         progression.follow,
         lambda state: state[1],

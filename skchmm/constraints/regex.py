@@ -2,47 +2,78 @@
 
 from ..exceptions import ControllerTooLargeError
 from .base import Constraint
-from .glushkov import automaton, n_positions
+from .glushkov import automaton
+from .limits import Work
 from .syntax import Parser, label_numbers
 
 _TOKEN = r"""(?P<symbol>\[\^|[()|*+?.\[\]{}])|(?P<label>[^\s()|*+?.\[\]{}^'"\\]+)"""
+_DIGITS = 18
 _STARS = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 
 
+class _Group:
+    """An open group: how many alternatives it has so far, and parts in the last of them."""
+
+    __slots__ = ("n_done", "n_parts", "opening")
+
+    def __init__(self, opening):
+        self.opening, self.n_done, self.n_parts = opening, 0, 0
+
+
 class _PatternParser(Parser):
-    """Recursive descent; what it gives is described in `glushkov`."""
+    """From a pattern to a program, as `glushkov` describes it."""
 
     def __init__(self, text):
         super().__init__(text, _TOKEN)
+        self.program, self.groups = [], [_Group(None)]
 
     def parse(self):
         if self.next.kind == "end":
             self.fail("the pattern is empty; a path has at least one label")
-        node = self.alternatives()
-        if self.next.kind == ")":
-            self.fail("this ')' closes nothing")
-        if self.next.kind != "end":
-            self.fail(f"{self.next.text!r} does not belong here")
-        return node
+        while self.groups:
+            group, token = self.groups[-1], self.next
+            if token.kind == "(":
+                self.groups.append(_Group(self.take()))
+            elif token.kind in ("label", ".", "[", "[^"):
+                self.program.append(self.single())
+                self.repetitions()
+                group.n_parts += 1
+            elif group.n_parts == 0:
+                found = "the pattern ends" if token.kind == "end" else f"there is {token.text!r}"
+                self.fail(f"expected a label, '.', a set or a group, but {found}")
+            elif self.take("|"):
+                self.end_alternative()
+            else:
+                self.end_group()
+        return tuple(self.program)
 
-    def alternatives(self):
-        parts = [self.sequence()]
-        while self.take("|"):
-            parts.append(self.sequence())
-        return parts[0] if len(parts) == 1 else ("or", tuple(parts))
+    def end_alternative(self):
+        group = self.groups[-1]
+        if group.n_parts > 1:
+            self.program.append(("seq", group.n_parts))
+        group.n_done, group.n_parts = group.n_done + 1, 0
 
-    def sequence(self):
-        parts = [self.repeated()]
-        while self.next.kind in ("label", ".", "[", "[^", "("):
-            parts.append(self.repeated())
-        return parts[0] if len(parts) == 1 else ("seq", tuple(parts))
+    def end_group(self):
+        opening = self.groups[-1].opening
+        if opening is None:
+            if self.next.kind == ")":
+                self.fail("this ')' closes nothing")
+            if self.next.kind != "end":
+                self.fail(f"{self.next.text!r} does not belong here")
+        elif not self.take(")"):
+            self.unclosed(opening, ")", f"{self.next.text!r} does not belong here")
+        self.end_alternative()
+        group = self.groups.pop()
+        if group.n_done > 1:
+            self.program.append(("or", group.n_done))
+        if self.groups:
+            self.repetitions()
+            self.groups[-1].n_parts += 1
 
-    def repeated(self):
-        node = self.single()
+    def repetitions(self):
         while token := self.take("*", "+", "?", "{"):
             low, high = _STARS.get(token.kind) or self.bounds(token)
-            node = ("repeat", node, low, high)
-        return node
+            self.program.append(("repeat", low, high))
 
     def bounds(self, opening):
         """m}, m,n} or m,} after a brace."""
@@ -53,6 +84,8 @@ class _PatternParser(Parser):
         good = low.isdecimal() and (high.isdecimal() or not high)
         if not good or not self.take("}"):
             self.fail("a repetition is {m}, {m,n} or {m,}, with numbers m and n", opening)
+        if max(len(low), len(high)) > _DIGITS:
+            self.fail(f"a repetition has numbers of at most {_DIGITS} digits", opening)
         low = int(low)
         high = low if not comma else int(high) if high else None
         if high is not None and low > high:
@@ -65,22 +98,14 @@ class _PatternParser(Parser):
             return ("set", False, (self.label(token),))
         if token.kind == ".":
             return ("set", True, ())
-        if token.kind in ("[", "[^"):
-            labels = []
-            while inner := self.take("label"):
-                labels.append(self.label(inner))
-            if not labels:
-                self.fail("a set names at least one label")
-            if not self.take("]"):
-                self.unclosed(token, "]", "a set holds labels only, and ends with ']'")
-            return ("set", token.kind == "[^", tuple(labels))
-        if token.kind == "(":
-            node = self.alternatives()
-            if not self.take(")"):
-                self.unclosed(token, ")", f"{self.next.text!r} does not belong here")
-            return node
-        found = "the pattern ends" if token.kind == "end" else f"there is {token.text!r}"
-        self.fail(f"expected a label, '.', a set or a group, but {found}", token)
+        labels = []
+        while inner := self.take("label"):
+            labels.append(self.label(inner))
+        if not labels:
+            self.fail("a set names at least one label")
+        if not self.take("]"):
+            self.unclosed(token, "]", "a set holds labels only, and ends with ']'")
+        return ("set", token.kind == "[^", tuple(labels))
 
     def unclosed(self, opening, closing, otherwise):
         if self.next.kind == "end":
@@ -88,11 +113,8 @@ class _PatternParser(Parser):
         self.fail(otherwise)
 
 
-def _labels(node):
-    if node[0] == "set":
-        return list(node[2])
-    parts = [node[1]] if node[0] == "repeat" else node[1]
-    return [label for part in parts for label in _labels(part)]
+def _labels(program):
+    return [label for kind, *values in program if kind == "set" for label in values[1]]
 
 
 class Regex(Constraint):
@@ -146,8 +168,6 @@ class Regex(Constraint):
             return _PatternParser(self.pattern).parse()
         except ValueError as error:
             raise self._error(str(error)) from None
-        except RecursionError:
-            raise self._error("the groups are nested too deeply") from None
 
     def _normal(self, name):
         return self._parsed()
@@ -156,13 +176,12 @@ class Regex(Constraint):
         return list(dict.fromkeys(label.value for label in _labels(self._parsed())))
 
     def _build(self, states, max_nodes):
-        node = self._parsed()
+        program = self._parsed()
         try:
-            numbers = label_numbers(_labels(node), self.pattern, states)
+            numbers = label_numbers(_labels(program), self.pattern, states)
         except ValueError as error:
             raise self._error(str(error)) from None
-        self._check_size(n_positions(node), max_nodes)
         try:
-            return automaton(node, numbers, states, max_nodes)
+            return automaton(program, numbers, states, max_nodes, Work(max_nodes))
         except ControllerTooLargeError as error:
             raise self._error(str(error), ControllerTooLargeError) from None

@@ -4,7 +4,9 @@ import difflib
 import inspect
 from collections.abc import Mapping
 
-from .base import registry
+from ..sequences.labels import COMPARED
+from .base import registry, short
+from .limits import MAX_DEPTH, MAX_VALUES, check_nesting, listed, specified
 from .logic import spec_of
 
 
@@ -17,14 +19,19 @@ def to_spec(constraints):
     >>> to_spec(ExactVisits("A", 2))
     {'type': 'ExactVisits', 'states': ['A'], 'k': 2}
     """
+    check_nesting(constraints, listed, "The list of constraints")
+    return _written(constraints)
+
+
+def _written(constraints):
     if constraints is None:
         return []
     if isinstance(constraints, (list, tuple)):
-        return [to_spec(constraint) for constraint in constraints]
+        return [_written(constraint) for constraint in constraints]
     if not hasattr(constraints, "to_spec"):
         if hasattr(constraints, "accepts"):
             return spec_of(constraints)
-        raise ValueError(f"to_spec takes a constraint or a list of them, got {constraints!r}")
+        raise ValueError(f"to_spec takes a constraint or a list of them, got {short(constraints)}")
     return constraints.to_spec()
 
 
@@ -37,17 +44,25 @@ def from_spec(spec):
     >>> from_spec({"type": "ExactVisits", "states": "A", "k": 2})
     ExactVisits('A', 2)
     """
+    # A combination is a dictionary in a list in a dictionary, and so are some labels.
+    depth = 2 * MAX_DEPTH + 4
+    check_nesting(spec, specified, "The specification", max_depth=depth, max_parts=MAX_VALUES)
+    return read(spec)
+
+
+def read(spec):
+    """`from_spec` of what is not nested too deeply."""
     if isinstance(spec, (list, tuple)):
-        return [from_spec(each) for each in spec]
+        return [read(each) for each in spec]
     if not isinstance(spec, Mapping):
-        raise ValueError(f"A specification is a dictionary or a list of them, got {spec!r}")
+        raise ValueError(f"A specification is a dictionary or a list of them, got {short(spec)}")
     fields = dict(spec)
     if "type" not in fields:
-        raise ValueError(f"The specification {spec!r} has no 'type', e.g. 'ExactVisits'")
+        raise ValueError(f"The specification {short(spec)} has no 'type', e.g. 'ExactVisits'")
     name = fields.pop("type")
     if not isinstance(name, str) or name not in registry:
         raise ValueError(
-            f"Unknown constraint type {name!r}{suggestion(name, registry)}; "
+            f"Unknown constraint type {short(name)}{suggestion(name, registry)}; "
             f"known are {', '.join(sorted(registry))}"
         )
     kind = registry[name]
@@ -55,7 +70,7 @@ def from_spec(spec):
     for field in fields:
         if field not in parameters:
             raise ValueError(
-                f"{name} has no field {field!r}{suggestion(field, parameters)}; "
+                f"{name} has no field {short(field)}{suggestion(field, parameters)}; "
                 f"its fields are {', '.join(parameters)}"
             )
     missing = [
@@ -64,10 +79,10 @@ def from_spec(spec):
         if parameter.default is inspect.Parameter.empty and field not in fields
     ]
     if missing:
-        raise ValueError(f"{name} needs the field {', '.join(map(repr, missing))}: {spec!r}")
+        raise ValueError(f"{name} needs the field {', '.join(map(repr, missing))}: {short(spec)}")
     return kind._from_fields(fields)
 
 
 def suggestion(word, known):
-    close = difflib.get_close_matches(str(word), list(known), n=1)
+    close = difflib.get_close_matches(str(word)[:COMPARED], list(known), n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""

@@ -2,16 +2,20 @@
 
 import re
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ..sequences.labels import unknown_labels
 
-QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
+# Possessive: nothing is remembered to try again, however long the text.
+QUOTED = r"""'(?:[^'\\]++|\\.)*+'|"(?:[^"\\]++|\\.)*+\""""
 _INTEGER = re.compile(r"-?(0|[1-9]\d*)")
+_SPACE = re.compile(r"\s*+")
 _WIDTH = 80  # columns shown around a mistake in a long text
+_DIGITS = 1000  # of an integer label; Python refuses to read much longer ones
+MAX_TOKENS = 100_000
 
 
-@dataclass(frozen=True)
-class Token:
+class Token(NamedTuple):
     kind: str  # "label", "end", or the symbol or word itself
     text: str
     start: int
@@ -30,7 +34,7 @@ class Label:
     @property
     def value(self):
         """What it names as far as one can tell without the states: an integer or a string."""
-        is_integer = not self.quoted and _INTEGER.fullmatch(self.text)
+        is_integer = not self.quoted and len(self.text) <= _DIGITS and _INTEGER.fullmatch(self.text)
         return int(self.text) if is_integer else self.text
 
 
@@ -60,48 +64,47 @@ def marked(text, message, start, end=None):
 
 
 class Parser:
-    """Tokens of a text, read one after the other.
+    """Tokens of a text, read one after the other: `next` is not taken yet, `before` is.
 
     `pattern` matches a token; what it calls "label" is a bare label or a word, of which those in
     `words` are a kind of their own.
     """
 
     def __init__(self, text, pattern, words=()):
-        self.text = text
-        self.tokens = list(self._tokenise(re.compile(rf"(?P<quoted>{QUOTED})|{pattern}"), words))
-        self.index = 0
+        self.text, self._words = text, words
+        self._pattern = re.compile(rf"(?P<quoted>{QUOTED})|{pattern}")
+        self._n_tokens = 0
+        self.before, self.next = None, self._read(0)
 
-    def _tokenise(self, pattern, words):
-        at = 0
-        while at < len(self.text):
-            if self.text[at].isspace():
-                at += 1
-                continue
-            match = pattern.match(self.text, at)
-            if match is None:
-                quote = self.text[at] in "'\""
-                problem = (
-                    "this quote is never closed"
-                    if quote
-                    else f"a label with {self.text[at]!r} in it must be quoted"
-                )
-                raise ValueError(marked(self.text, problem, at))
-            word = match.group()
-            kind = "label" if match.lastgroup in ("label", "quoted") else word
-            yield Token(word if word in words else kind, word, at, match.end())
-            at = match.end()
-        yield Token("end", "", at, at)
-
-    @property
-    def next(self):
-        return self.tokens[self.index]
+    def _read(self, at):
+        """The token at or after a place in the text."""
+        at = _SPACE.match(self.text, at).end()
+        if at == len(self.text):
+            return Token("end", "", at, at)
+        match = self._pattern.match(self.text, at)
+        if match is None:
+            quote = self.text[at] in "'\""
+            problem = (
+                "this quote is never closed"
+                if quote
+                else f"a label with {self.text[at]!r} in it must be quoted"
+            )
+            raise ValueError(marked(self.text, problem, at))
+        self._n_tokens += 1
+        if self._n_tokens > MAX_TOKENS:
+            problem = f"it is too long: more than {MAX_TOKENS:,} labels and symbols"
+            raise ValueError(marked(self.text, problem, at))
+        word = match.group()
+        kind = "label" if match.lastgroup in ("label", "quoted") else word
+        return Token(word if word in self._words else kind, word, at, match.end())
 
     def take(self, *kinds):
         """The next token if it is one of the kinds, else None; all kinds if none is given."""
         token = self.next
         if kinds and token.kind not in kinds:
             return None
-        self.index += token.kind != "end"
+        if token.kind != "end":
+            self.before, self.next = token, self._read(token.end)
         return token
 
     def fail(self, message, token=None):
@@ -127,11 +130,18 @@ def label_numbers(labels, text, states):
     return {label.text: known[label.text] for label in labels}
 
 
-def classes(memberships):
-    """Labels that nothing tells apart: one of each class, and the class of every label.
+class Classes:
+    """Labels that no set of label numbers tells apart: the class of every label."""
 
-    `memberships` has a row of booleans for each label.
-    """
-    numbers = {}
-    class_of = [numbers.setdefault(tuple(row), len(numbers)) for row in memberships]
-    return [class_of.index(k) for k in range(len(numbers))], class_of
+    def __init__(self, sets, n_labels):
+        member_of = [[] for _ in range(n_labels)]
+        for k, members in enumerate(set(sets)):
+            for a in members:
+                member_of[a].append(k)
+        numbers = {}
+        self.class_of = [numbers.setdefault(tuple(ks), len(numbers)) for ks in member_of]
+        self.n_classes = len(numbers)
+
+    def of(self, members):
+        """The classes that make up one of the sets."""
+        return {self.class_of[a] for a in members}

@@ -12,7 +12,7 @@ LAST_STEP = np.iinfo(np.int64).max
 def longest_run(constraint, states, k, max_nodes):
     """The controller of runs in A of at most k steps: its state is the length of the run so far."""
     members = constraint._subset("states", states)
-    constraint._check_size(k + 1, max_nodes)
+    constraint._check_size(k + 1, states, max_nodes)
     inside = np.arange(1, k + 2)
     inside[-1] = -1
     return membership(states, members, inside, np.zeros(k + 1), np.ones(k + 1))
@@ -95,18 +95,20 @@ class CoolDown(Constraint):
     False
     """
 
+    _counts = {"delta": 0}
+
     def __init__(self, states, delta):
         self.states = states
         self.delta = delta
 
     def _build(self, states, max_nodes):
         members = self._subset("states", states)
-        delta = self._count("delta")
+        delta = int(self.delta)
         if delta == 0:
             return trivial(states)
         # 0: free to enter; 1: in A; 1 + m: m steps outside, still closed.
         size = delta + 2
-        self._check_size(size, max_nodes)
+        self._check_size(size, states, max_nodes)
         inside = np.full(size, -1)
         inside[:2] = 1
         outside = np.arange(1, size + 1)
@@ -138,17 +140,19 @@ class MinDuration(Constraint):
     False
     """
 
+    _counts = {"k": 0}
+
     def __init__(self, states, k):
         self.states = states
         self.k = k
 
     def _build(self, states, max_nodes):
         members = self._subset("states", states)
-        k = self._count("k")
+        k = int(self.k)
         if k <= 1:
             return trivial(states)
         # The state is the length of the run so far, k standing for k or more.
-        self._check_size(k + 1, max_nodes)
+        self._check_size(k + 1, states, max_nodes)
         inside = np.minimum(np.arange(1, k + 2), k)
         outside = np.full(k + 1, -1)
         outside[[0, k]] = 0
@@ -178,12 +182,14 @@ class MaxDuration(Constraint):
     False
     """
 
+    _counts = {"k": 0}
+
     def __init__(self, states, k):
         self.states = states
         self.k = k
 
     def _build(self, states, max_nodes):
-        return longest_run(self, states, self._count("k"), max_nodes)
+        return longest_run(self, states, int(self.k), max_nodes)
 
 
 class Window(Constraint):
@@ -207,6 +213,8 @@ class Window(Constraint):
     (True, False)
     """
 
+    _counts = {"start": 0, "stop": 0}
+
     def __init__(self, states, start, stop):
         self.states = states
         self.start = start
@@ -214,13 +222,14 @@ class Window(Constraint):
 
     def _build(self, states, max_nodes):
         members = self._subset("states", states)
-        start, stop = self._count("start"), self._count("stop")
+        start, stop = int(self.start), int(self.stop)
         if start >= stop:
             raise self._error(f"start={start} must be before stop={stop}")
         epochs, inside = [0, start, stop], [[-1], [0], [-1]]
         if start == 0:
             epochs, inside = epochs[1:], inside[1:]
-        epochs = tuple(min(step, LAST_STEP) for step in epochs)
+        n_reached = sum(step < LAST_STEP for step in epochs)  # no path gets to the others
+        epochs, inside = epochs[:n_reached], inside[:n_reached]
         outside = np.zeros_like(inside)
         return membership(states, members, inside, outside, [True], epochs=epochs)
 
@@ -246,13 +255,15 @@ class VisitBy(Constraint):
     (True, False)
     """
 
+    _counts = {"deadline": 0}
+
     def __init__(self, states, deadline):
         self.states = states
         self.deadline = deadline
 
     def _build(self, states, max_nodes):
         members = self._subset("states", states)
-        late = min(self._count("deadline") + 1, LAST_STEP)
+        late = min(int(self.deadline) + 1, LAST_STEP)
         # 0: not visited yet, dead once it is late; 1: visited.
         inside, outside = [[1, 1], [-1, 1]], [[0, 1], [-1, 1]]
         return membership(states, members, inside, outside, [False, True], epochs=(0, late))

@@ -16,7 +16,7 @@ def count_entries(constraint, states, at_least, at_most, max_nodes):
     if at_most is None and at_least == 0:
         return trivial(states)
     size = 2 * at_least if at_most is None else 2 * at_most + 1
-    constraint._check_size(size, max_nodes)
+    constraint._check_size(size, states, max_nodes)
     now = np.arange(size)
     inside, outside = now | 1, now + now % 2
     if at_most is None:
@@ -47,12 +47,14 @@ class AtLeastVisits(Constraint):
     True
     """
 
+    _counts = {"k": 0}
+
     def __init__(self, states, k):
         self.states = states
         self.k = k
 
     def _build(self, states, max_nodes):
-        return count_entries(self, states, self._count("k"), None, max_nodes)
+        return count_entries(self, states, int(self.k), None, max_nodes)
 
 
 class AtMostVisits(Constraint):
@@ -76,12 +78,14 @@ class AtMostVisits(Constraint):
     False
     """
 
+    _counts = {"k": 0}
+
     def __init__(self, states, k):
         self.states = states
         self.k = k
 
     def _build(self, states, max_nodes):
-        return count_entries(self, states, 0, self._count("k"), max_nodes)
+        return count_entries(self, states, 0, int(self.k), max_nodes)
 
 
 class ExactVisits(Constraint):
@@ -105,12 +109,14 @@ class ExactVisits(Constraint):
     True
     """
 
+    _counts = {"k": 0}
+
     def __init__(self, states, k):
         self.states = states
         self.k = k
 
     def _build(self, states, max_nodes):
-        k = self._count("k")
+        k = int(self.k)
         return count_entries(self, states, k, k, max_nodes)
 
 
@@ -136,6 +142,9 @@ class Occupancy(Constraint):
     False
     """
 
+    _counts = {"at_least": 0, "at_most": 0}
+    _optional_counts = ("at_least", "at_most")
+
     def __init__(self, states, at_least=None, at_most=None):
         self.states = states
         self.at_least = at_least
@@ -145,12 +154,12 @@ class Occupancy(Constraint):
         members = self._subset("states", states)
         if self.at_least is None and self.at_most is None:
             raise self._error("give at_least, at_most or both")
-        at_least = 0 if self.at_least is None else self._count("at_least")
-        at_most = None if self.at_most is None else self._count("at_most")
+        at_least = 0 if self.at_least is None else int(self.at_least)
+        at_most = None if self.at_most is None else int(self.at_most)
         if at_most is not None and at_least > at_most:
             raise self._error(f"at_least={at_least} is more than at_most={at_most}")
         size = (at_least if at_most is None else at_most) + 1
-        self._check_size(size, max_nodes)
+        self._check_size(size, states, max_nodes)
         steps = np.arange(size)
         inside = steps + 1
         inside[-1] = size - 1 if at_most is None else -1

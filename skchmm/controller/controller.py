@@ -5,14 +5,14 @@ many automaton states after each, and accepts the path if it may end there. Rule
 that depend on time are piecewise constant in it: one table for each *epoch*.
 """
 
-import numbers
-
 import numpy as np
 
 from .._kernels import automata
 from ..exceptions import ControllerTooLargeError
 from . import drawing, language
+from .checking import check_integer, check_labels, check_paths, check_tables
 from .functions import tabulate
+from .limits import limit_in_words, most_states
 from .minimise import coarsest_partition, minimal_tables
 from .products import intersection, superfluous, union
 
@@ -67,32 +67,29 @@ class Controller:
     """
 
     def __init__(self, states, tables, accept, *, epochs=(0,), horizon=None):
-        self.states = tuple(states)
-        tables = np.ascontiguousarray(tables, dtype=np.int32)
-        self.tables = tables[None] if tables.ndim == 2 else tables
-        self.accept = np.ascontiguousarray(accept, dtype=bool)
-        self.epochs = np.array(epochs, dtype=np.int64)
-        self.horizon = horizon
-        self._check()
+        self.states = check_labels(states)
+        self.tables, self.accept, self.epochs = check_tables(
+            len(self.states), tables, accept, epochs
+        )
+        self.horizon = None if horizon is None else check_integer(horizon, "horizon", 1)
         self._number = {label: a for a, label in enumerate(self.states)}
         self.constraints_ = []
         self._redundant = []
+        self._is_minimal = False
 
-    def _check(self):
-        n, S = len(self.accept), len(self.states)
-        if len(set(self.states)) != S:
-            raise ValueError(f"The labels of a controller must differ; got {list(self.states)}.")
-        if S == 0 or n == 0:
-            raise ValueError("A controller needs at least one label and one automaton state.")
-        if self.tables.shape != (len(self.epochs), n, S):
-            raise ValueError(
-                f"tables has shape {self.tables.shape}; {len(self.epochs)} epochs, {n} automaton "
-                f"states and {S} labels need {(len(self.epochs), n, S)}."
-            )
-        if self.tables.min() < -1 or self.tables.max() >= n:
-            raise ValueError(f"Entries of tables must lie between -1 (dead) and {n - 1}.")
-        if self.epochs[0] != 0 or (np.diff(self.epochs) <= 0).any():
-            raise ValueError(f"epochs must start at 0 and increase; got {self.epochs.tolist()}.")
+    def __setstate__(self, state):
+        """Take a saved controller, whose tables are checked as new ones are."""
+        needed = ("states", "tables", "accept", "epochs", "horizon")
+        if not isinstance(state, dict) or not all(name in state for name in needed):
+            raise ValueError("This is no saved Controller: its tables are missing.")
+        states, tables, accept, epochs, horizon = (state[name] for name in needed)
+        self.__init__(states, tables, accept, epochs=epochs, horizon=horizon)
+        factors = state.get("_factors", [])
+        if not all(isinstance(factor, Controller) for factor in factors):
+            raise ValueError("This is no saved Controller: its factors are not controllers.")
+        self.constraints_ = list(state.get("constraints_", []))
+        if len(factors) == len(self.constraints_) > 0:
+            self._factors, self._redundant = list(factors), state.get("_redundant")
 
     # ------------------------------------------------------------- building
     @classmethod
@@ -102,7 +99,8 @@ class Controller:
         Automaton states may be any hashable objects. Costs one call of ``follow`` for
         each reachable one and label.
         """
-        states = tuple(states)
+        states, max_nodes = tuple(states), check_integer(max_nodes, "max_nodes", 1)
+        limit = most_states(max_nodes, max(len(states), 1))
         number, found, rows = {initial: 0}, [initial], []
         for q in found:
             row = []
@@ -112,9 +110,9 @@ class Controller:
                     row.append(-1)
                     continue
                 if there not in number:
-                    if len(found) >= max_nodes:
+                    if len(found) >= limit:
                         raise ControllerTooLargeError(
-                            f"A controller outgrew max_nodes={max_nodes} automaton states."
+                            f"A controller has {limit_in_words(max_nodes, len(states))} states."
                         )
                     number[there] = len(found)
                     found.append(there)
@@ -163,27 +161,32 @@ class Controller:
     # -------------------------------------------------------------- reading
     def encode(self, path):
         """Label indices of a path, int32."""
+        if not hasattr(path, "__iter__"):
+            raise ValueError(
+                f"A path is a sequence of labels, one per step, e.g. {list(self.states[:3])}; "
+                f"got {path!r}."
+            )
+        path = list(path)
         try:
             return np.fromiter((self._number[x] for x in path), dtype=np.int32)
         except (KeyError, TypeError):
             unknown = [x for x in path if not _is_key(x, self._number)]
             raise ValueError(
                 f"The path has labels that the controller does not know: {unknown[:5]}. "
-                f"It knows {list(self.states)}."
+                f"It knows {list(self.states[:20])}."
             ) from None
 
     def accepts(self, path):
-        """Whether the controller accepts a path of labels."""
+        """Whether the controller accepts a path of labels (of at least one step)."""
         labels = self.encode(path)
         return bool(self.accepts_encoded(labels, np.array([0, len(labels)]))[0])
 
     def accepts_encoded(self, labels, offsets):
         """Whether it accepts each of many paths, given as label indices and offsets."""
-        offsets = np.asarray(offsets, dtype=np.int64)
+        labels, offsets = check_paths(labels, offsets, len(self.states))
         self.check_lengths(offsets)
-        labels = np.asarray(labels, dtype=np.int32)
         last = automata.read_paths(self.tables, self.epochs, labels, offsets)
-        return (last >= 0) & self.accept[last]
+        return (last >= 0) & self.accept[last] & (np.diff(offsets) > 0)
 
     def check_length(self, n_steps):
         """Raise if the tables do not reach as far as ``n_steps``."""
@@ -245,8 +248,7 @@ class Controller:
         >>> even.count_paths(65)
         18446744073709551616
         """
-        if not isinstance(n_steps, numbers.Integral) or n_steps < 0:
-            raise ValueError(f"n_steps must be a number of labels, got {n_steps!r}.")
+        n_steps = check_integer(n_steps, "n_steps", 0)
         self.check_length(n_steps)
         return language.count_paths(self, n_steps)
 
@@ -261,12 +263,16 @@ class Controller:
     # -------------------------------------------------------------- algebra
     def minimal(self):
         """The trimmed, minimal controller of the same paths, canonically numbered."""
+        if self._is_minimal:
+            return self
         tables, accept = minimal_tables(self.tables, self.accept)
         keep = np.ones(len(tables), dtype=bool)
         keep[1:] = (tables[1:] != tables[:-1]).any(axis=(1, 2))
-        return Controller(
+        smallest = Controller(
             self.states, tables[keep], accept, epochs=self.epochs[keep], horizon=self.horizon
         )
+        smallest._is_minimal = True
+        return smallest
 
     def _complement(self):
         E, n, S = self.tables.shape
@@ -286,6 +292,8 @@ class Controller:
 
     def equivalent(self, other):
         """Whether two controllers accept the same paths (of at least one step)."""
+        if not isinstance(other, Controller):
+            raise TypeError(f"A Controller is equivalent to other controllers; got {other!r}.")
         other = other.over(self.states)
         return (
             intersection([self, other._complement()]).is_empty()
@@ -294,9 +302,10 @@ class Controller:
 
     def over(self, states):
         """The same controller with its labels in another order."""
-        if tuple(states) == self.states:
+        states = check_labels(states)
+        if states == self.states:
             return self
-        if len(states) != len(self.states) or set(states) != set(self.states):
+        if set(states) != set(self.states):
             raise ValueError(
                 f"The controllers speak of different states, {list(self.states)} and "
                 f"{list(states)}."
@@ -305,6 +314,22 @@ class Controller:
         return Controller(
             states,
             self.tables[:, :, columns],
+            self.accept,
+            epochs=self.epochs,
+            horizon=self.horizon,
+        )
+
+    def _with_labels(self, states, label_of, max_nodes):
+        """The same over other labels: ``states[k]`` is read as label number ``label_of[k]``."""
+        label_of, _ = check_paths(label_of, [0, len(states)], len(self.states))
+        if len(self.accept) > most_states(max_nodes, len(states), len(self.epochs)):
+            raise ControllerTooLargeError(
+                f"it has {len(self.accept):,} states, "
+                f"{limit_in_words(max_nodes, len(states), len(self.epochs))}"
+            )
+        return Controller(
+            states,
+            self.tables[:, :, label_of],
             self.accept,
             epochs=self.epochs,
             horizon=self.horizon,
@@ -332,6 +357,7 @@ class Controller:
         )
         copy.constraints_, copy._factors = list(constraints), list(controllers)
         copy._redundant = None
+        copy._is_minimal = self._is_minimal
         return copy
 
     # -------------------------------------------------------------- showing

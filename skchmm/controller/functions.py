@@ -4,6 +4,8 @@ import inspect
 
 import numpy as np
 
+from .checking import check_integer
+
 
 def tabulate(states, controller_states, initial, update, gate, accept, horizon):
     """Tables over (nothing read yet) and all pairs (label, controller state).
@@ -11,6 +13,14 @@ def tabulate(states, controller_states, initial, update, gate, accept, horizon):
     Returns tables (n_epochs, 1 + S |C|, S), accept, epochs, horizon (None if time plays no role).
     """
     S, n = len(states), len(controller_states)
+    for name, function in (("initial", initial), ("update", update), ("gate", gate)):
+        if not callable(function) and (function is not None or name != "gate"):
+            raise TypeError(f"{name} must be a function, got {function!r}.")
+    if not callable(accept) and not hasattr(accept, "__iter__"):
+        raise TypeError(
+            f"accept must be a collection of controller states or a function, got {accept!r}."
+        )
+    horizon = check_integer(horizon, "horizon", 1)
     number = {c: k for k, c in enumerate(controller_states)}
     if len(number) != n or n == 0:
         raise ValueError("controller_states must be distinct, and at least one.")

@@ -11,6 +11,10 @@ from scipy.sparse.csgraph import connected_components
 
 from .._kernels import automata
 
+# Counts are taken step by step and have a digit more every few steps; a path is a list of labels.
+MAX_STEPS = 1_000_000
+MAX_MASKS = 100_000_000  # steps times automaton states that the search for a path looks at
+
 
 def _advance(controller, e, alive):
     there = controller.tables[e, alive]
@@ -71,6 +75,10 @@ def shortest_path(controller):
     length = shortest_length(controller)
     if length is None:
         return None
+    if length * len(controller.accept) > MAX_MASKS:
+        raise ValueError(
+            f"The shortest path has {length:,} steps, which are too many to list them all."
+        )
     epoch = np.searchsorted(controller.epochs, np.arange(length), side="right") - 1
     useful = [controller.accept]  # from the last step back: what leads to acceptance in time
     for t in reversed(range(1, length)):
@@ -101,6 +109,8 @@ def _counts(controller):
     for e, end in enumerate(_epoch_ends(controller)):
         edges = _merged_edges(controller, e)
         while end is None or step < end:
+            if step == MAX_STEPS:
+                raise ValueError(f"Paths are counted up to a length of {MAX_STEPS:,} steps.")
             after = [0] * len(ways)
             for q, there, count in edges:
                 if ways[q]:
@@ -116,6 +126,11 @@ def count_paths(controller, n_steps):
     """Accepted paths of exactly `n_steps` labels; O(n_steps * transitions) big integers."""
     if n_steps < 1:
         return 0
+    if n_steps > MAX_STEPS:  # not worth counting up to there for nothing
+        *_, (_, alive) = _reach(controller, n_steps)
+        if not (alive & controller.accept).any():
+            return 0
+        raise ValueError(f"Paths are counted up to a length of {MAX_STEPS:,} steps, got {n_steps}.")
     for step, count in enumerate(_counts(controller), start=1):
         if step == n_steps:
             return count

@@ -6,9 +6,15 @@ import numpy as np
 
 from .._kernels import automata
 from ..exceptions import ControllerTooLargeError
+from .checking import check_integer
+from .limits import limit_in_words, most_states
 
 # Beyond this many joint states it pays to minimise between the factors of a product.
 _JOINT_LIMIT = 100_000
+# Entries of tables that are minimised to find a good order of factors, in all and for each of them.
+_FOLD_WORK = 2_000_000
+_STEP_WORK = 200_000
+_SHOWN = 50  # factors listed in a message before the rest is only counted
 
 
 def intersection(controllers: Iterable, *, names=None, max_nodes=1_000_000):
@@ -29,45 +35,50 @@ def union(controllers: Iterable, *, names=None, max_nodes=1_000_000):
     return _combine(controllers, False, names, max_nodes)
 
 
-def _on_common_epochs(controllers):
-    """Tables of all controllers, cut at the union of their breakpoints."""
-    epochs = np.unique(np.concatenate([c.epochs for c in controllers]))
+def _common_epochs(controllers):
+    return np.unique(np.concatenate([c.epochs for c in controllers]))
+
+
+def _product(controllers, every, max_nodes, most=np.inf):
+    """The reachable product, or None when it has more states than `max_nodes` or `most`."""
+    epochs, S = _common_epochs(controllers), len(controllers[0].states)
+    limit = most_states(max_nodes, S, len(epochs))
+    if sum(len(c.accept) for c in controllers) > 16 * most_states(2**62, S, len(epochs)):
+        return None  # cut at the union of their breakpoints, the tables alone are too large
     tables = [c.tables[np.searchsorted(c.epochs, epochs, side="right") - 1] for c in controllers]
-    horizons = [c.horizon for c in controllers if c.horizon is not None]
-    return tables, epochs, min(horizons, default=None)
-
-
-def _product(controllers, every, limit):
-    """The reachable product, or None when it has more states than `limit`."""
-    tables, epochs, horizon = _on_common_epochs(controllers)
-    rows, table = automata.product(tables, every, limit)
+    rows, table = automata.product(tables, every, int(min(limit, most)))
     if rows is None:
         return None
     accepts = [np.append(c.accept, False)[rows[:, k]] for k, c in enumerate(controllers)]
     accept = np.logical_and.reduce(accepts) if every else np.logical_or.reduce(accepts)
-    kind = type(controllers[0])
+    horizons = [c.horizon for c in controllers if c.horizon is not None]
+    horizon, kind = min(horizons, default=None), type(controllers[0])
     return kind(controllers[0].states, table, accept, epochs=epochs, horizon=horizon).minimal()
 
 
 def _combine(controllers, every, names, max_nodes):
-    controllers = list(controllers)
+    controllers, max_nodes = list(controllers), check_integer(max_nodes, "max_nodes", 1)
     if not controllers:
         raise ValueError("No controllers to combine.")
     controllers = [c.over(controllers[0].states) for c in controllers]
     if len(controllers) == 1:
         return controllers[0].minimal()
-    result = _product(controllers, every, min(max_nodes, _JOINT_LIMIT))
+    result = _product(controllers, every, max_nodes, _JOINT_LIMIT)
     if result is None and len(controllers) > 2:
         result = _fold(controllers, every, max_nodes)
     elif result is None and max_nodes > _JOINT_LIMIT:
         result = _product(controllers, every, max_nodes)
     if result is None:
         names = names or [f"controller {k}" for k in range(len(controllers))]
-        sizes = "\n".join(f"  {name}: {c.n_states}" for name, c in zip(names, controllers))
+        sizes = [f"  {name}: {c.n_states}" for name, c in zip(names, controllers)]
+        if len(sizes) > _SHOWN:
+            sizes[_SHOWN:] = [f"  and {len(sizes) - _SHOWN} more"]
+        n_labels, n_epochs = len(controllers[0].states), len(_common_epochs(controllers))
         raise ControllerTooLargeError(
-            f"The product of {len(controllers)} constraints has more than max_nodes={max_nodes} "
-            f"states. Their own sizes are\n{sizes}\nRaise max_nodes, or drop or weaken the "
-            f"constraints that count most."
+            f"The product of {len(controllers)} constraints has "
+            f"{limit_in_words(max_nodes, n_labels, n_epochs)} states. Their own sizes are\n"
+            + "\n".join(sizes)
+            + "\nRaise max_nodes, or drop or weaken the constraints that count most."
         )
     return result
 
@@ -75,19 +86,22 @@ def _combine(controllers, every, names, max_nodes):
 def _fold(controllers, every, max_nodes):
     """Multiply one at a time, minimising in between, the best partner next; or None."""
     rest = sorted(controllers, key=lambda c: len(c.accept))
-    result = rest.pop(0)
+    result, work = rest.pop(0), 0
     while rest:
-        if (
-            len(result.accept) >= 10_000
-        ):  # minimising in between costs more than it is likely to save
+        # Minimising in between costs more than it is likely to save, at some point.
+        if len(result.accept) >= 10_000 or work > _FOLD_WORK:
             return _product([result, *rest], every, max_nodes)
-        best, limit = None, max_nodes
+        best, most, spent = None, np.inf, 0
         for k in range(min(len(rest), 16)):
-            trial = _product([result, rest[k]], every, limit)
+            if best is not None and spent > _STEP_WORK:
+                break
+            trial = _product([result, rest[k]], every, max_nodes, most)
+            spent += result.tables.size if trial is None else trial.tables.size
             if trial is not None and (best is None or len(trial.accept) < len(best[1].accept)):
-                best, limit = (k, trial), min(2 * len(trial.accept) + 64, max_nodes)
+                best, most = (k, trial), 2 * len(trial.accept) + 64
         if best is None:
             return None
+        work += spent
         rest.pop(best[0])
         result = best[1]
     return result

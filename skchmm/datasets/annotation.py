@@ -1,6 +1,7 @@
 """Transcripts from GTF or GFF3 annotations and FASTA sequences."""
 
 import re
+import warnings
 from urllib.parse import unquote
 
 from .files import malformed, read_lines
@@ -33,14 +34,17 @@ class Gathered:
         self.has_stop = self.is_mixed = False
 
     def add(self, kind, sequence, strand, interval):
-        self.is_mixed |= (sequence, strand) != (self.sequence, self.strand)
+        self.is_mixed |= (_arm(sequence), strand) != (_arm(self.sequence), self.strand)
         self.has_stop |= kind == "stop_codon"
         part = self.exons if kind == "exon" else self.coding if kind in CODING else self.utr
         part.append(interval)
 
 
 def read_annotation(path, fasta, make):
-    """``make(name, gene, mrna, start, end)`` of each coding transcript, None if on two strands."""
+    """``make(name, gene, mrna, start, end)`` of each coding transcript.
+
+    None for one on two strands, or beyond the end of its sequence.
+    """
     gathered, is_gtf, embedded = _gather(path)
     coding = [one for one in gathered if one.coding]
     if not coding:
@@ -48,12 +52,33 @@ def read_annotation(path, fasta, make):
     source = path if fasta is None else fasta
     if fasta is None and embedded is None:
         raise ValueError(f"{path} is an annotation without sequences; give the genome as fasta=...")
-    wanted = {one.sequence for one in coding}
+    wanted = {_arm(one.sequence) for one in coding}
     genome = read_fasta(source, wanted, begin=embedded if fasta is None else 0)
     for one in coding:
-        if one.sequence not in genome:
+        if _arm(one.sequence) not in genome:
             raise malformed(path, one.number, f"the sequence {one.sequence!r} is not in {source}")
-    return [None if one.is_mixed else _splice(one, genome, path, is_gtf, make) for one in coding]
+    beyond = [one for one in coding if not one.is_mixed and _is_beyond(one, genome)]
+    if beyond:
+        warnings.warn(
+            f"{path}: {len(beyond)} transcripts reach beyond the end of their sequence and were "
+            f"left out, the first is {beyond[0].name}, line {beyond[0].number}.",
+            stacklevel=3,
+        )
+    left_out = set(beyond)
+    return [
+        None if one.is_mixed or one in left_out else _splice(one, genome, path, is_gtf, make)
+        for one in coding
+    ]
+
+
+def _arm(name):
+    """The name of a sequence without the chr that some files write before it."""
+    return name[3:] if name[:3].lower() == "chr" and len(name) > 3 else name
+
+
+def _is_beyond(one, genome):
+    exons = one.exons or one.utr + one.coding
+    return max(end for _, end in exons + one.coding) > len(genome[_arm(one.sequence)])
 
 
 def _gather(path):
@@ -116,7 +141,7 @@ def _gff3_attributes(text):
 
 
 def read_fasta(path, wanted, begin=0):
-    """The wanted sequences by name, upper case; lines up to `begin` are not read."""
+    """The wanted sequences by name (without chr), upper case; lines up to `begin` are not read."""
     parts, current = {}, None
     named = False
     for number, line in read_lines(path):
@@ -127,7 +152,10 @@ def read_fasta(path, wanted, begin=0):
             if not words:
                 raise malformed(path, number, "a sequence has no name after '>'")
             named = True
-            current = parts.setdefault(words[0], []) if words[0] in wanted else None
+            arm = _arm(words[0])
+            if arm in parts:
+                raise malformed(path, number, f"the sequence {arm!r} comes twice")
+            current = parts.setdefault(arm, []) if arm in wanted else None
         elif not named:
             raise malformed(path, number, f"expected '>' and a name, got {line[:40]!r}")
         elif current is not None:
@@ -136,14 +164,8 @@ def read_fasta(path, wanted, begin=0):
 
 
 def _splice(one, genome, path, is_gtf, make):
-    sequence = genome[one.sequence]
+    sequence = genome[_arm(one.sequence)]
     exons = _merge(one.exons or one.utr + one.coding)
-    if exons[-1][1] > len(sequence):
-        raise malformed(
-            path,
-            one.number,
-            f"{one.name} reaches to {exons[-1][1]}, but {one.sequence} has {len(sequence)} letters",
-        )
     mrna = "".join(sequence[start - 1 : end] for start, end in exons)
     first = _offset(min(start for start, _ in one.coding), exons)
     last = _offset(max(end for _, end in one.coding), exons)

@@ -4,7 +4,7 @@ import re
 import warnings
 
 from .days import by_day, check_day_start, read_time
-from .files import find_file, malformed, read_lines
+from .files import BadRows, find_file, read_lines
 
 FORMAT = "date time sensor [location] value [activity [begin|end]]"
 VALUES = {"ON", "OFF", "OPEN", "CLOSE", "CLOSED", "PRESENT", "ABSENT", "START", "STOP", "END"}
@@ -12,7 +12,16 @@ VALUES = {"ON", "OFF", "OPEN", "CLOSE", "CLOSED", "PRESENT", "ABSENT", "START", 
 MARKED = re.compile(r'(?P<activity>.+)="?(?P<mark>begin|end)"?', re.IGNORECASE)
 
 
-def load_casas(path, *, values=False, idle="IDLE", day_start=0, data_home=None, return_X_y=False):
+def load_casas(
+    path,
+    *,
+    values=False,
+    idle="IDLE",
+    day_start=0,
+    on_bad_rows="raise",
+    data_home=None,
+    return_X_y=False,
+):
     """Load a raw CASAS event stream as one sequence a day.
 
     One event a line, ``date time sensor [location] value [activity [begin|end]]``, separated by
@@ -29,6 +38,9 @@ def load_casas(path, *, values=False, idle="IDLE", day_start=0, data_home=None, 
         The label of events during no activity.
     day_start : float, default=0
         The hour at which a day begins.
+    on_bad_rows : {"raise", "skip"}, default="raise"
+        What to do about rows that cannot be read: an error that lists
+        them, or leave them out with a warning that says how many.
     data_home : str or path-like, default=None
         See :func:`get_data_home`.
     return_X_y : bool, default=False
@@ -51,11 +63,15 @@ def load_casas(path, *, values=False, idle="IDLE", day_start=0, data_home=None, 
     check_day_start(day_start)
     path = find_file(path, data_home)
     times, symbols, labels, under_way = [], [], [], []
-    strays, annotated = [], False
+    strays, annotated, bad = [], False, BadRows(path, on_bad_rows)
     for number, line in read_lines(path):
         if not line.strip():
             continue
-        moment, sensor, value, activity, mark = _event(path, number, line)
+        try:
+            moment, sensor, value, activity, mark = _event(line)
+        except ValueError as error:
+            bad.add(number, error)
+            continue
         annotated |= activity is not None
         if mark == "begin":
             under_way = [other for other in under_way if other != activity] + [activity]
@@ -67,6 +83,7 @@ def load_casas(path, *, values=False, idle="IDLE", day_start=0, data_home=None, 
         times.append(moment)
         symbols.append(f"{sensor}={value}" if values and not _is_number(value) else sensor)
         labels.append(label)
+    bad.report(stacklevel=2)
     if not times:
         raise ValueError(f"{path} has no events; expected lines such as: {FORMAT}")
     if strays:
@@ -85,17 +102,16 @@ def load_casas(path, *, values=False, idle="IDLE", day_start=0, data_home=None, 
     )
 
 
-def _event(path, number, line):
+def _event(line):
     """Time, sensor, value, activity or None, "begin", "end" or None."""
     parts = line.split()
     if len(parts) < 4:
-        raise malformed(path, number, f"expected {FORMAT!r}, got {line!r}")
+        raise ValueError(f"expected {FORMAT!r}, got {line[:100]!r}")
     try:
         moment = read_time(f"{parts[0]} {parts[1]}")
     except ValueError:
-        raise malformed(
-            path, number, f"{parts[0]} {parts[1]!r} is no date and time like 2010-11-04 00:03:50.2"
-        ) from None
+        moment = f"{parts[0]} {parts[1]}"[:100]
+        raise ValueError(f"{moment!r} is no date and time like 2010-11-04 00:03:50.2") from None
     sensor, rest = parts[2], parts[3:]
     # A location is only told from a value by what values look like.
     if len(rest) > 1 and not _is_value(rest[0]) and _is_value(rest[1]):
@@ -110,9 +126,8 @@ def _event(path, number, line):
         return moment, sensor, value, note[0], None
     activity, mark = note[0], note[1].lower()
     if len(note) > 2 or mark not in ("begin", "end"):
-        raise malformed(
-            path, number, f"expected an activity and begin or end, got {' '.join(note)!r}"
-        )
+        said = " ".join(note)[:100]
+        raise ValueError(f"expected an activity and begin or end, got {said!r}")
     return moment, sensor, value, activity, mark
 
 

@@ -1,6 +1,7 @@
 """Event streams cut into days."""
 
 from datetime import datetime, time, timedelta
+from numbers import Real
 
 import numpy as np
 from sklearn.utils import Bunch
@@ -12,7 +13,7 @@ def read_time(text):
 
 
 def check_day_start(day_start):
-    if not 0 <= day_start < 24:
+    if not isinstance(day_start, Real) or not 0 <= day_start < 24:
         raise ValueError(
             f"day_start is an hour of the day, 0 <= day_start < 24; got {day_start!r}."
         )

@@ -2,6 +2,8 @@
 
 import gzip
 import os
+import warnings
+import zlib
 from pathlib import Path
 
 
@@ -50,11 +52,57 @@ def read_lines(path):
     with open(path, "rb") as file:
         zipped = file.read(2) == b"\x1f\x8b"
     opener = gzip.open if zipped else open
-    with opener(path, "rt", encoding="utf-8-sig") as file:
-        for number, line in enumerate(file, start=1):
-            yield number, line.rstrip("\r\n")
+    number = 0
+    try:
+        with opener(path, "rt", encoding="utf-8-sig") as file:
+            for number, line in enumerate(file, start=1):
+                yield number, line.rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{path} is not a text in UTF-8: {error.reason} after line {number}. Is it the right "
+            f"file? Otherwise save it as UTF-8."
+        ) from None
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise ValueError(f"{path} is damaged after line {number}: {error}.") from None
 
 
 def malformed(path, number, message):
     """The error for a line that cannot be read."""
     return ValueError(f"{path}, line {number}: {message}")
+
+
+class BadRows:
+    """The rows of one file that cannot be used: all in one error, or skipped with a warning.
+
+    Parameters
+    ----------
+    path : path-like
+    on_bad_rows : {"raise", "skip"}
+    """
+
+    shown = 20  # rows listed in a message before the rest is only counted
+
+    def __init__(self, path, on_bad_rows):
+        if on_bad_rows not in ("raise", "skip"):
+            raise ValueError(f"on_bad_rows must be 'raise' or 'skip', got {on_bad_rows!r}.")
+        self.path, self.on_bad_rows, self.found = path, on_bad_rows, []
+
+    def add(self, number, message):
+        """Note a row, given by the number of its line."""
+        self.found.append(f"line {number}: {message}")
+
+    def report(self, stacklevel):
+        """Raise or warn about all rows that were noted; how many there were."""
+        n = len(self.found)
+        if n == 0:
+            return 0
+        rows = self.found[: self.shown] + ([f"and {n - self.shown} more"] * (n > self.shown))
+        if self.on_bad_rows == "raise":
+            hint = "on_bad_rows='skip' leaves them out."
+            if n == 1:
+                raise ValueError(f"{self.path}, {rows[0]}. {hint}")
+            listed = "\n  ".join(rows)
+            raise ValueError(f"{self.path}, {n} bad rows; {hint}\n  {listed}")
+        message = f"{self.path}: {n} bad rows were skipped, the first is {rows[0]}."
+        warnings.warn(message, stacklevel=stacklevel + 1)
+        return n

@@ -3,11 +3,19 @@
 import numpy as np
 
 from .days import by_day, check_day_start, read_time
-from .files import find_file, malformed, read_lines
+from .files import BadRows, find_file, malformed, read_lines
 
 
 def load_ordonez(
-    sensors, adls, *, with_ends=False, idle="IDLE", day_start=0, data_home=None, return_X_y=False
+    sensors,
+    adls,
+    *,
+    with_ends=False,
+    idle="IDLE",
+    day_start=0,
+    on_bad_rows="raise",
+    data_home=None,
+    return_X_y=False,
 ):
     """Load the sensors and the activities of a home as one event sequence a day.
 
@@ -25,6 +33,9 @@ def load_ordonez(
         The label of events during no activity.
     day_start : float, default=0
         The hour at which a day begins.
+    on_bad_rows : {"raise", "skip"}, default="raise"
+        What to do about rows that cannot be read, or end before they start: an error that lists
+        them, or leave them out with a warning that says how many.
     data_home : str or path-like, default=None
         See :func:`get_data_home`.
     return_X_y : bool, default=False
@@ -44,7 +55,8 @@ def load_ordonez(
     check_day_start(day_start)
     sensors, adls = find_file(sensors, data_home), find_file(adls, data_home)
     events = []
-    for start, end, name in _intervals(sensors, ("location", "type", "place")):
+    places = ("location", "type", "place")
+    for start, end, name in _intervals(sensors, places, on_bad_rows):
         events.append((start, f"{name}=ON" if with_ends else name))
         if with_ends:
             events.append((end, f"{name}=OFF"))
@@ -54,7 +66,9 @@ def load_ordonez(
     times = [moment for moment, _ in events]
     clock = np.array(times, dtype="datetime64[us]")
     labels = np.full(len(times), idle, dtype=object)
-    for start, end, activity in sorted(_intervals(adls, ("activity",)), key=lambda one: one[0]):
+    for start, end, activity in sorted(
+        _intervals(adls, ("activity",), on_bad_rows), key=lambda one: one[0]
+    ):
         begin = np.searchsorted(clock, np.datetime64(start), side="left")
         stop = np.searchsorted(clock, np.datetime64(end), side="right")
         labels[begin:stop] = activity
@@ -69,27 +83,33 @@ def load_ordonez(
     )
 
 
-def _intervals(path, names):
+def _intervals(path, names, on_bad_rows):
     """Start, end and name (the last columns, joined) of each line after the header."""
-    intervals = []
+    intervals, bad = [], BadRows(path, on_bad_rows)
     expected = f"start date and time, end date and time, {', '.join(names)}"
+    number = 0
     for number, line in read_lines(path):
         if number == 1 and not line.lower().startswith("start"):
             raise malformed(
-                path, 1, f"expected the header 'Start time  End time ...', got {line!r}"
+                path, 1, f"expected the header 'Start time  End time ...', got {line[:100]!r}"
             )
         if number == 2 and not line.startswith("--"):
-            raise malformed(path, 2, f"expected dashes under the header, got {line!r}")
+            raise malformed(path, 2, f"expected dashes under the header, got {line[:100]!r}")
         if number <= 2 or not line.strip():
             continue
         parts = line.split()
-        if len(parts) != 4 + len(names):
-            raise malformed(path, number, f"expected {expected}; got {line!r}")
         try:
+            if len(parts) != 4 + len(names):
+                raise ValueError
             start, end = read_time(" ".join(parts[:2])), read_time(" ".join(parts[2:4]))
         except ValueError:
-            raise malformed(path, number, f"expected {expected}; got {line!r}") from None
+            bad.add(number, f"expected {expected}; got {line[:100]!r}")
+            continue
         if end < start:
-            raise malformed(path, number, f"the interval ends ({end}) before it starts ({start})")
+            bad.add(number, f"the interval ends ({end}) before it starts ({start})")
+            continue
         intervals.append((start, end, "/".join(parts[4:])))
+    if number == 0:
+        raise ValueError(f"{path} is empty.")
+    bad.report(stacklevel=3)
     return intervals

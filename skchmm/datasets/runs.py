@@ -1,5 +1,7 @@
 """Tables of sensor features, one row a time step."""
 
+from os import PathLike
+
 import numpy as np
 from sklearn.utils import Bunch
 
@@ -70,9 +72,13 @@ def load_runs(
     features = list(features)
     missing = [column for column in [*roles, *features] if column not in frame.columns]
     if missing:
+        hint = ""
+        if frame.shape[1] == 1 and isinstance(data, (str, PathLike)):
+            hint = " A single column often means another delimiter: files are read as CSV, or as "
+            hint += "tab-separated if their name has .tsv."
         raise ValueError(
             f"{name} has no column {', '.join(map(repr, missing))}; it has "
-            f"{', '.join(map(repr, frame.columns))}."
+            f"{', '.join(map(repr, frame.columns))}.{hint}"
         )
     if len(frame) == 0:
         raise ValueError(f"{name} has no rows.")
@@ -117,6 +123,8 @@ def _read_frame(data, data_home):
     path = find_file(data, data_home)
     try:
         return pd.read_csv(path, sep="\t" if ".tsv" in path.suffixes else ","), str(path)
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not a text in UTF-8: {error.reason}.") from None
     except pd.errors.ParserError as error:
         raise ValueError(f"{path}: {error}") from None
     except pd.errors.EmptyDataError:

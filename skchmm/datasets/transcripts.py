@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from .annotation import read_annotation
-from .files import find_file, malformed, read_lines
+from .files import BadRows, find_file, malformed, read_lines
 
 STATES = ("UTR5", "START", "CDS", "STOP", "UTR3")
 COLUMNS = ("transcript", "gene", "cds_start0", "cds_end0", "mrna")
@@ -22,7 +22,15 @@ class Transcript(NamedTuple):
     end: int
 
 
-def load_transcripts(path, fasta=None, *, one_per_gene=False, data_home=None, return_X_y=False):
+def load_transcripts(
+    path,
+    fasta=None,
+    *,
+    one_per_gene=False,
+    on_bad_rows="raise",
+    data_home=None,
+    return_X_y=False,
+):
     """Load transcripts from a table, or from an annotation and a genome.
 
     Only transcripts with all five labels are loaded: those with both UTRs, and a coding part of
@@ -38,6 +46,9 @@ def load_transcripts(path, fasta=None, *, one_per_gene=False, data_home=None, re
         The genome for an annotation; not needed for a GFF3 file that has it at its end.
     one_per_gene : bool, default=False
         Only the transcript with the longest coding part of each gene (the first of several).
+    on_bad_rows : {"raise", "skip"}, default="raise"
+        What to do about rows that cannot be read (of a table): an error that lists
+        them, or leave them out with a warning that says how many.
     data_home : str or path-like, default=None
         See :func:`get_data_home`.
     return_X_y : bool, default=False
@@ -55,12 +66,17 @@ def load_transcripts(path, fasta=None, *, one_per_gene=False, data_home=None, re
     an annotation spans its CDS, start_codon and stop_codon lines (GTF leaves the stop codon out of
     the CDS, GFF3 does not); for GTF without stop_codon lines, it is prolonged by a stop codon that
     follows. Exons are those of the exon lines, or else of UTR and CDS lines. Transcripts on more
-    than one strand (trans-splicing) are left out.
+    than one strand (trans-splicing) are left out, and so are those that reach beyond the end of
+    their sequence; a warning says how many. ``chr2L`` and ``2L`` name the same sequence.
+    `n_left_out` counts all that are left out.
     """
     path = find_file(path, data_home)
     if fasta is not None:
         fasta = find_file(fasta, data_home)
-    transcripts = _read_table(path) if _is_table(path) else read_annotation(path, fasta, Transcript)
+    if _is_table(path):
+        transcripts = _read_table(path, BadRows(path, on_bad_rows))
+    else:
+        transcripts = read_annotation(path, fasta, Transcript)
     whole = [one for one in transcripts if one is not None and _has_all_parts(one)]
     n_left_out = len(transcripts) - len(whole)
     if one_per_gene:
@@ -103,7 +119,7 @@ def _is_table(path):
     raise ValueError(f"{path} is empty.")
 
 
-def _read_table(path):
+def _read_table(path, bad):
     transcripts, header = [], None
     for number, line in read_lines(path):
         if not line.strip() or line.startswith("#"):
@@ -115,21 +131,26 @@ def _read_table(path):
             if missing:
                 raise malformed(path, number, f"the header has no column {', '.join(missing)}")
             continue
-        if len(fields) != len(header):
-            raise malformed(
-                path, number, f"expected {len(header)} tab-separated fields, got {len(fields)}"
-            )
-        row = dict(zip(header, fields))
-        mrna = row["mrna"].upper()
-        if not (mrna.isascii() and mrna.isalpha()):
-            raise malformed(path, number, "mrna is not a sequence of letters")
         try:
-            start, end = int(row["cds_start0"]), int(row["cds_end0"])
-        except ValueError:
-            raise malformed(path, number, "cds_start0 and cds_end0 must be integers") from None
-        if not 0 <= start < end <= len(mrna):
-            raise malformed(
-                path, number, f"the CDS {start}:{end} is not within the mRNA of {len(mrna)} letters"
-            )
-        transcripts.append(Transcript(row["transcript"], row["gene"], mrna, start, end))
+            transcripts.append(_transcript(fields, header))
+        except ValueError as error:
+            bad.add(number, error)
+            transcripts.append(None)
+    bad.report(stacklevel=3)
     return transcripts
+
+
+def _transcript(fields, header):
+    if len(fields) != len(header):
+        raise ValueError(f"expected {len(header)} tab-separated fields, got {len(fields)}")
+    row = dict(zip(header, fields))
+    mrna = row["mrna"].upper()
+    if not (mrna.isascii() and mrna.isalpha()):
+        raise ValueError("mrna is not a sequence of letters")
+    try:
+        start, end = int(row["cds_start0"]), int(row["cds_end0"])
+    except ValueError:
+        raise ValueError("cds_start0 and cds_end0 must be integers") from None
+    if not 0 <= start < end <= len(mrna):
+        raise ValueError(f"the CDS {start}:{end} is not within the mRNA of {len(mrna)} letters")
+    return Transcript(row["transcript"], row["gene"], mrna, start, end)

@@ -9,9 +9,11 @@ from numbers import Integral, Real
 import numpy as np
 
 from .._kernels import segments
+from .._thresholds import whole_parts
 from ..constraints.compile import flatten
 from ..constraints.logic import build, labels_of
 from ..sequences.aligned import read_label_pair, read_label_sequences
+from ..sequences.labels import missing_labels
 
 # Integer labels that span no more than this are numbered by a lookup table.
 _MAX_SPAN = 1 << 20
@@ -188,7 +190,7 @@ def _tolerance_in_steps(tolerance, last):
         )
     if isinstance(tolerance, Integral):
         return np.full(len(last), min(int(tolerance), int(last.max())), dtype=np.int64)
-    return np.minimum(np.floor(float(tolerance) * last), last).astype(np.int64)
+    return whole_parts(min(tolerance, 1), last)
 
 
 def _read_pair(y_true, y_pred, lengths, groups):
@@ -205,16 +207,7 @@ def _read_pair(y_true, y_pred, lengths, groups):
 
 
 def _check_complete(y, name, sentinel=None):
-    if y.dtype.kind == "f":
-        missing = np.isnan(y)
-    elif y.dtype.kind == "O":
-        missing = np.equal(y, None) | (y != y)
-        if sentinel is not None:
-            missing |= np.equal(y, sentinel)
-    elif y.dtype.kind == "i" and sentinel is not None:
-        missing = y == sentinel
-    else:
-        return
+    missing = missing_labels(y, sentinel)
     if missing.any():
         t = int(np.argmax(missing))
         raise ValueError(
@@ -235,7 +228,10 @@ def _numbered(*paths):
     for path in paths:
         # Only the first label of each run needs a dictionary.
         starts = np.concatenate(([0], np.flatnonzero(path[1:] != path[:-1]) + 1))
-        runs = [number.setdefault(label, len(number)) for label in path[starts].tolist()]
+        try:
+            runs = [number.setdefault(label, len(number)) for label in path[starts].tolist()]
+        except TypeError:
+            raise TypeError("Labels must be strings or integers.") from None
         sizes = np.diff(starts, append=len(path))
         numbered.append(np.repeat(np.array(runs, dtype=np.int32), sizes))
     return numbered, list(number)

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from .._thresholds import reaches
 from ..constraints import (
     EndsIn,
     ExactVisits,
@@ -69,9 +70,11 @@ def precedence(runs, miner):
 def _too_rare(label, evidence, n_sequences, min_presence):
     if evidence == 0:
         return f"{label!r} never occurs"
-    if evidence < min_presence * n_sequences:
-        share = evidence / n_sequences
-        return f"{label!r} occurs in {share:.3g} of the sequences, min_presence={min_presence}"
+    if not reaches(evidence, n_sequences, min_presence):
+        return (
+            f"{label!r} occurs in {evidence} of {n_sequences} sequences, "
+            f"min_presence={min_presence}"
+        )
     return ""
 
 

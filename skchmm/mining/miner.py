@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from .._documentation import DocumentedMixin
+from .._thresholds import bound_reaches, reaches, shortfall
 from ..constraints import ForbiddenEdges
 from ..sequences.aligned import read_label_sequences
 from ..sequences.labels import check_states
@@ -226,8 +227,8 @@ class ConstraintMiner(DocumentedMixin, BaseEstimator):
             threshold = 1.0 if self.confidence is None else 0.95
         if self.confidence is None:
             for c in candidates:
-                if not c.reason and c.satisfied < threshold * c.evidence:
-                    c.reason = f"support {c.support:.3g} is less than {threshold:g}"
+                if not c.reason and not reaches(c.satisfied, c.evidence, threshold):
+                    c.reason = f"support {shortfall(c.support, threshold)}"
             return candidates
         satisfied = np.array([c.satisfied for c in candidates], dtype=float)
         evidence = np.array([c.evidence for c in candidates], dtype=float)
@@ -238,8 +239,8 @@ class ConstraintMiner(DocumentedMixin, BaseEstimator):
         )
         for c, bound in zip(candidates, bounds.tolist()):
             c.lower_bound = bound
-            if not c.reason and bound < threshold:
-                c.reason = f"lower bound {bound:.3g} of the support is less than {threshold:g}"
+            if not c.reason and not bound_reaches(bound, threshold):
+                c.reason = f"lower bound of the support {shortfall(bound, threshold)}"
         return candidates
 
     def _check_parameters(self):
@@ -270,7 +271,8 @@ class ConstraintMiner(DocumentedMixin, BaseEstimator):
 
 
 def _is_number(value):
-    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
+    is_real = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
+    return is_real and value == value  # NaN is none
 
 
 def _drop_cycles(relations, n_states):

@@ -1,11 +1,14 @@
 """Labels: as users write them, which of them are known, and as numbers of states."""
 
 import difflib
-from collections.abc import Hashable, Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 
 import numpy as np
 
+from .values import missing_in
+
 SHOWN = 20  # labels listed in an error message before the rest is only counted
+COMPARED = 500  # labels, and letters of one, that are compared to guess which one was meant
 
 
 def plain(value):
@@ -63,37 +66,52 @@ def check_states(states):
             f"states must be a list of all state labels, e.g. ['A', 'B']; got {states!r}"
         )
     labels = tuple(plain(label) for label in states)
-    wrong = [label for label in labels if not isinstance(label, Hashable)]
+    wrong = [label for label in labels if not _is_hashable(label)]
     if wrong:
         raise ValueError(f"Labels are strings or integers; got {listing(wrong)}")
     if not labels:
         raise ValueError("states is empty; at least one state label is needed")
-    repeated = [label for label in dict.fromkeys(labels) if labels.count(label) > 1]
-    if repeated:
+    if len(set(labels)) < len(labels):
+        seen = set()
+        repeated = [label for label in labels if label in seen or seen.add(label)]
+        repeated = list(dict.fromkeys(repeated))
         raise ValueError(f"states must be all different; repeated: {listing(repeated)}")
     return labels
 
 
+def _is_hashable(label):
+    try:
+        hash(label)
+    except TypeError:
+        return False
+    return True
+
+
+def _cut(text, width=100):
+    return text if len(text) <= width else f"{text[: width - 3]}..."
+
+
 def listing(labels):
     """The labels for a sentence: ``'A', 'B' and 7 more``."""
-    shown = ", ".join(repr(label) for label in labels[:SHOWN])
+    shown = ", ".join(_cut(repr(label)) for label in labels[:SHOWN])
     more = len(labels) - SHOWN
     return shown if more <= 0 else f"{shown} and {more} more"
 
 
 def unknown_labels(labels, states):
     """What is wrong with labels that are not among the states, or None."""
-    unknown = [label for label in labels if label not in states]
+    known = set(states)
+    unknown = [label for label in labels if not _is_hashable(label) or label not in known]
     if not unknown:
         return None
     noun = "unknown state" if len(unknown) == 1 else "unknown states"
     sentence = f"{noun} {listing(unknown)}; the states are {listing(states)}"
-    # Compared as text, so that '1' also finds the integer 1.
-    known = {str(label): label for label in states}
+    # Compared as text, so that '1' also finds the integer 1. Comparing many texts takes long.
+    known = {str(label): label for label in states[:COMPARED]}
     close = [
         known[match]
-        for label in unknown[:SHOWN]
-        for match in difflib.get_close_matches(str(label), list(known), n=1)
+        for text in (str(label) for label in unknown[:SHOWN])
+        for match in difflib.get_close_matches(text[:COMPARED], list(known), n=1)
     ]
     if close:
         sentence += f" (did you mean {listing(list(dict.fromkeys(close)))}?)"
@@ -190,3 +208,11 @@ def encode_labels(labels, classes):
             "give states= to fit for all labels that can occur."
         )
     return codes
+
+
+def missing_labels(labels, sentinel=None):
+    """A mask of the labels that are missing: None, NaN, NA, NaT and, where it is agreed, -1."""
+    missing = missing_in(labels)
+    if sentinel is not None and labels.dtype.kind in "ifO":
+        missing |= np.array([value == sentinel for value in labels.tolist()], dtype=bool) & ~missing
+    return missing

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from .labels import sort_key, unknown_labels
+from .labels import missing_labels, sort_key, unknown_labels
+from .values import is_missing
 
 
 class Runs:
@@ -60,6 +61,8 @@ def read_runs(sequences, states=None):
         All state labels, in order; by default those that occur, sorted.
     """
     path, offsets = sequences.X, sequences.offsets
+    if path.dtype.kind == "O":
+        path = np.where(missing_labels(path, sentinel=-1), None, path)  # NA compares to nothing
     changes = np.empty(len(path), dtype=bool)
     changes[0] = True
     np.not_equal(path[1:], path[:-1], out=changes[1:], casting="unsafe")
@@ -70,13 +73,17 @@ def read_runs(sequences, states=None):
 
     # Only the first label of each run needs a dictionary.
     values, number = path[starts].tolist(), {}
-    label = np.array([number.setdefault(value, len(number)) for value in values], dtype=np.int64)
-    missing = np.array([_is_missing(value) for value in number])
+    try:
+        numbers = [number.setdefault(value, len(number)) for value in values]
+    except TypeError:
+        raise TypeError(f"{sequences.name}: labels must be strings or integers.") from None
+    label = np.array(numbers, dtype=np.int64)
+    missing = np.array([is_missing(value) or value == -1 for value in number])
     gaps = np.zeros(sequences.n_sequences, dtype=bool)
     gaps[sequence[missing[label]]] = True
     if gaps.all():
         raise ValueError(
-            f"Every sequence of {sequences.name} has missing labels (None, NaN or -1); "
+            f"Every sequence of {sequences.name} has missing labels (None, NA, NaN or -1); "
             f"constraints are read off complete label paths, so at least one is needed."
         )
     whole = ~gaps[sequence]
@@ -95,12 +102,6 @@ def read_runs(sequences, states=None):
     place = {state: k for k, state in enumerate(states)}
     label = np.array([place.get(value, -1) for value in labels])[label]
     return Runs(label, sequence, length, int((~gaps).sum()), list(states))
-
-
-def _is_missing(value):
-    if isinstance(value, (str, bytes)):
-        return False
-    return value is None or type(value).__name__ == "NAType" or value != value or value == -1
 
 
 def _whole(value):

@@ -317,11 +317,6 @@ def test_too_large():
         LTLf(many).controller(states, max_nodes=500)
 
 
-def test_nested_too_deeply():
-    with pytest.raises(ValueError, match="nested too deeply"):
-        LTLf("(" * 5000 + "a" + ")" * 5000).controller(STATES)
-
-
 def test_nothing_satisfies_it():
     with pytest.raises(ValueError, match="no path over the states"):
         LTLf("F a & G !a").controller(STATES)

@@ -216,11 +216,6 @@ def test_too_large():
             Regex(pattern).controller(STATES, max_nodes=20_000)
 
 
-def test_groups_nested_too_deeply():
-    with pytest.raises(ValueError, match="nested too deeply"):
-        Regex("(" * 5000 + "a" + ")" * 5000).controller(STATES)
-
-
 def test_nothing_matches():
     with pytest.raises(ValueError, match="no path over the states"):
         Regex("a [^a b c]").controller(STATES)

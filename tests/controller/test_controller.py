@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from skchmm import Controller, ControllerTooLargeError
+from skchmm import Controller, ControllerTooLargeError, compile, constraints
 from skchmm.controller import intersection, union
 from tests.oracles.automata import LETTERS, controllers, fewest_states, run
 from tests.oracles.paths import all_paths, verdicts
@@ -164,7 +164,7 @@ def test_long_epochs_cost_nothing():
 
 @pytest.mark.parametrize("n_steps", [-1, 1.5, "3", None])
 def test_a_number_of_labels(n_steps):
-    with pytest.raises(ValueError, match="n_steps must be a number of labels"):
+    with pytest.raises(ValueError, match="n_steps must be"):
         Controller(["a"], [[0]], [True]).count_paths(n_steps)
 
 
@@ -247,6 +247,14 @@ def test_wrong_functions():
         Controller.from_functions(["a"], [0], lambda i: 7, lambda c, i, j: c, None, [0])
     with pytest.raises(ValueError, match=r"update\(0, 'a', 'a'\) gave 'x'"):
         Controller.from_functions(["a"], [0], lambda i: 0, lambda c, i, j: "x", None, [0])
+    for horizon in (0, -5, 1.5, None):
+        with pytest.raises(ValueError, match="horizon must be"):
+            Controller.from_functions(["a"], [0], lambda i: 0, lambda c, i, j, t: 0, None, [0],
+                                      horizon=horizon)  # fmt: skip
+    with pytest.raises(TypeError, match="update must be a function"):
+        Controller.from_functions(["a"], [0], lambda i: 0, None, None, [0])
+    with pytest.raises(TypeError, match="accept must be a collection"):
+        Controller.from_functions(["a"], [0], lambda i: 0, lambda c, i, j: 0, None, 7)
     with pytest.raises(ValueError, match="controller_states must be distinct"):
         Controller.from_functions(["a"], [0, 0], lambda i: 0, lambda c, i, j: c, None, [0])
 
@@ -281,6 +289,135 @@ def test_wrong_tables(states, tables, accept, epochs, problem):
         Controller(states, tables, accept, epochs=epochs)
 
 
+@pytest.mark.parametrize(
+    "arguments, problem",
+    [
+        ({"tables": [[0.5]]}, "tables must hold integers"),
+        ({"tables": [[2**32]]}, r"between -1 \(dead\) and 0"),
+        ({"tables": [[2**70]]}, "tables must hold integers"),
+        ({"tables": [[0], [0, 0]]}, "tables must be an array"),
+        ({"tables": 3}, r"tables has shape \(\)"),
+        ({"tables": None}, "tables must hold integers"),
+        ({"accept": True}, "accept must have one value"),
+        ({"accept": [[True]]}, "accept must have one value"),
+        ({"accept": ["yes"]}, "accept must hold"),
+        ({"epochs": []}, "at least one label, automaton state and epoch"),
+        ({"epochs": 0}, "epochs one per epoch"),
+        ({"epochs": [0.0]}, "epochs must hold integers"),
+        ({"epochs": None}, "epochs must hold integers"),
+        ({"states": [["a"]]}, "must be strings, integers or other hashable values"),
+        ({"states": 3}, "must be a list"),
+        ({"horizon": -5}, "horizon must be at least 1, got -5"),
+        ({"horizon": 0}, "horizon must be at least 1, got 0"),
+        ({"horizon": 2.5}, "horizon must be an integer, got 2.5"),
+    ],
+)
+def test_wrong_arguments(arguments, problem):
+    given = {"states": ["a"], "tables": [[0]], "accept": [True]} | arguments
+    with pytest.raises(ValueError, match=problem):
+        Controller(**given)
+
+
+def test_a_controller_cannot_be_changed_behind_its_back():
+    tables = np.zeros((1, 1, 1), dtype=np.int32)
+    accept, epochs = np.array([True]), np.array([0])
+    controller = Controller(["a"], tables, accept, epochs=epochs)
+    tables[:], accept[:], epochs[:] = 10**9, False, 10**9
+    assert controller.accepts(["a"] * 5)
+    for array in (controller.tables, controller.accept, controller.epochs):
+        with pytest.raises(ValueError, match="read-only"):
+            array[:] = 0
+
+
+@pytest.mark.parametrize(
+    "labels, offsets, problem",
+    [
+        ([0, 5], [0, 2], "labels must lie between 0 and 1"),
+        ([0, -1], [0, 2], "labels must lie between 0 and 1"),
+        ([0, 2**32], [0, 2], "labels must lie between 0 and 1"),
+        ([0.0, 1.0], [0, 2], "labels must hold integers"),
+        (["a"], [0, 1], "labels must hold integers"),
+        ([[0, 1]], [0, 1], "must be 1-d"),
+        ([0, 1], [0, 10**9], "offsets must lie between 0 and 2"),
+        ([0, 1], [-7, 2], "offsets must lie between 0 and 2"),
+        ([0, 1], [2, 0], "offsets must not decrease"),
+        ([0, 1], [], "must be 1-d"),
+        ([0, 1], 2, "must be 1-d"),
+        ([0, 1], [0, 1.5], "offsets must hold integers"),
+        ([0, 1], None, "offsets must hold integers"),
+    ],
+)
+def test_encoded_paths_out_of_range(labels, offsets, problem):
+    controller = Controller(["a", "b"], [[1, 0], [0, 1]], [True, False])
+    with pytest.raises(ValueError, match=problem):
+        controller.accepts_encoded(labels, offsets)
+
+
+def test_a_path_of_no_steps_is_none():
+    for accept in (True, False):
+        controller = Controller(["a"], [[0]], [accept])
+        assert not controller.accepts([]) and controller.count_paths(0) == 0
+    assert not Controller(["a"], [[0]], [True]).accepts_encoded([], [0, 0, 0]).any()
+
+
+@pytest.mark.parametrize("path", [3, None])
+def test_what_is_no_path(path):
+    with pytest.raises(ValueError, match="A path is a sequence of labels"):
+        Controller(["a", "b"], [[0, 0]], [True]).accepts(path)
+
+
+TAMPERED = {
+    "tables": np.full((1, 2, 2), 10**8, dtype=np.int32),
+    "accept": np.array([True]),
+    "epochs": np.array([0, 10]),
+    "horizon": -1,
+    "states": ("a",),
+    "_factors": ["nothing"],
+}
+
+
+@pytest.mark.parametrize("name", TAMPERED)
+def test_saved_tables_are_checked_when_they_are_loaded(name):
+    controller = Controller(["a", "b"], [[1, 0], [0, 1]], [True, False])
+    controller.__dict__[name] = TAMPERED[name]
+    with pytest.raises(ValueError):
+        pickle.loads(pickle.dumps(controller))
+    with pytest.raises(ValueError):
+        copy.copy(controller)
+
+
+def test_a_tampered_file_of_skops_is_refused():
+    io = pytest.importorskip("skops.io")
+    controller = Controller(["a", "b"], [[1, 0], [0, 1]], [True, False])
+    trusted = io.get_untrusted_types(data=io.dumps(controller))
+    assert io.loads(io.dumps(controller), trusted=trusted).equivalent(controller)
+    controller.__dict__["tables"] = TAMPERED["tables"]
+    with pytest.raises(ValueError, match="Entries of tables"):
+        io.loads(io.dumps(controller), trusted=trusted)
+
+
+def test_a_saved_controller_knows_what_it_was_compiled_from():
+    rules = [constraints.StartsIn("a"), constraints.StartsIn(["a", "b"])]
+    compiled = compile(rules, ["a", "b", "c"])
+    for each in (pickle.loads(pickle.dumps(compiled)), copy.deepcopy(compiled)):
+        assert each.constraints_ == rules and each.redundant_ == rules[1:]
+    with pytest.raises(ValueError, match="no saved Controller"):
+        compiled.__setstate__({})
+
+
+def test_paths_too_long_to_list_or_count():
+    late = 10**15
+    opens = Controller(["a", "b"], [[[-1, 0], [-1, -1]], [[1, -1], [-1, -1]]], [False, True],
+                       epochs=(0, late))  # fmt: skip
+    with pytest.raises(ValueError, match="1,000,000,000,000,001 steps"):
+        opens.shortest_path()
+    with pytest.raises(ValueError, match="up to a length of"):
+        opens.count_paths(late + 1)
+    assert opens.count_paths(late) == 0
+    with pytest.raises(ValueError, match="up to a length of"):
+        _ = opens.language_size
+
+
 def test_unknown_labels_in_a_path():
     controller = Controller(["a", "b"], [[0, 0]], [True])
     with pytest.raises(ValueError, match=r"does not know: \['c', \['a'\]\].*knows \['a', 'b'\]"):
@@ -298,7 +435,7 @@ def test_too_large_names_and_sizes():
     with pytest.raises(ControllerTooLargeError) as caught:
         intersection(parts, names=names, max_nodes=1000)
     message = str(caught.value)
-    assert "max_nodes=1000" in message
+    assert "max_nodes=1,000" in message
     assert all(f"{name}: {10 + k}" in message for k, name in enumerate(names))
     with pytest.raises(ControllerTooLargeError, match="controller 1: 11"):
         intersection(parts[:3], max_nodes=1000)

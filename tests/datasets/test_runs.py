@@ -93,3 +93,16 @@ def test_tables_without_rows_or_features(path):
         load_runs(frame.iloc[:0], run="exp")
     with pytest.raises(ValueError, match="no numeric feature"):
         load_runs(frame[["exp", "note"]], run="exp")
+
+
+def test_files_that_are_no_tables(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("day;x\n1;2\n")
+    with pytest.raises(ValueError, match=r"no column 'day'; it has 'day;x'. A single column often"):
+        load_runs(path, run="day")
+    path.write_bytes(b"day,x\n\xff\xfe,2\n")
+    with pytest.raises(ValueError, match=r"t\.csv is not a text in UTF-8"):
+        load_runs(path, run="day")
+    path.write_text("")
+    with pytest.raises(ValueError, match=r"t\.csv is empty"):
+        load_runs(path, run="day")

@@ -171,3 +171,58 @@ def test_symbols_and_labels_are_plain_string_arrays(casas, ordonez):
     for data in (load_casas(casas), load_ordonez(*ordonez)):
         assert all(x.dtype.kind == "U" for x in (*data.X, *data.y))
         assert all(np.all(np.diff(times) >= 0) for times in data.times)
+
+
+BACKWARDS = "2012-11-12 05:00:0{}\t2012-11-12 04:00:00\tDoor\tPIR\tLiving\n"
+
+
+def test_all_bad_rows_of_ordonez_are_listed_or_skipped(ordonez):
+    sensors, adls = ordonez
+    sensors.write_text(SENSORS + "".join(BACKWARDS.format(k) for k in range(3)) + "what\n")
+    with pytest.raises(ValueError, match="4 bad rows; on_bad_rows='skip'") as caught:
+        load_ordonez(sensors, adls)
+    assert [f"line {n}: " in str(caught.value) for n in range(5, 11)] == [False] + [True] * 4 + [
+        False
+    ]
+    with pytest.warns(UserWarning, match=r"4 bad rows were skipped, the first is line 6: the int"):
+        data = load_ordonez(sensors, adls, on_bad_rows="skip")
+    sensors.write_text(SENSORS)
+    wanted = load_ordonez(sensors, adls)
+    assert [x.tolist() for x in data.X] == [x.tolist() for x in wanted.X]
+
+
+def test_many_bad_rows_are_not_all_listed(ordonez):
+    sensors, adls = ordonez
+    sensors.write_text(SENSORS + BACKWARDS.format(0) * 1000)
+    with pytest.raises(ValueError, match="1000 bad rows") as caught:
+        load_ordonez(sensors, adls)
+    assert "and 980 more" in str(caught.value) and len(str(caught.value)) < 5000
+
+
+def test_bad_rows_of_casas_are_listed_or_skipped(casas):
+    wanted = load_casas(casas)
+    casas.write_text("oops\n" + EVENTS + "2010-11-04 8am M2 ON\n")
+    with pytest.raises(ValueError, match=r"(?s)2 bad rows.*line 1: .*line 13: "):
+        load_casas(casas)
+    with pytest.warns(UserWarning, match=r"2 bad rows were skipped, the first is line 1: expected"):
+        data = load_casas(casas, on_bad_rows="skip")
+    assert [x.tolist() for x in data.y] == [x.tolist() for x in wanted.y]
+
+
+@pytest.mark.parametrize("load", [load_casas, lambda path: load_ordonez(path, path)])
+def test_files_that_are_no_text(tmp_path, load):
+    path = tmp_path / "home.txt"
+    for content, problem in (
+        (b"", "empty|no events"),
+        (b"\xff\xfe\x00\x80", r"home\.txt is not a text in UTF-8"),
+        (b"\x1f\x8b\x08broken", r"home\.txt is damaged"),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=problem):
+            load(path)
+
+
+@pytest.mark.parametrize("day_start", [-1, 24, "6", None, np.nan])
+def test_hours_of_the_day(casas, day_start):
+    with pytest.raises(ValueError, match="day_start is an hour"):
+        load_casas(casas, day_start=day_start)

@@ -210,7 +210,6 @@ def test_transcripts_on_two_strands_are_left_out(tmp_path):
         (feature("exon", ("a", 1), "+", 'transcript_id "t";'), "line 2: start and end"),
         (feature("exon", (1, 9), ".", 'transcript_id "t";'), "line 2: the strand"),
         (feature("exon", (1, 9), "+", 'gene_id "g";'), "line 2: .* needs a transcript_id"),
-        (feature("CDS", (1, 99), "+", 'transcript_id "t";'), "line 1: t reaches to 99"),
         (feature("exon", (1, 3), "+", 'transcript_id "t0";'), "line 1: the CDS of t0"),
     ],
 )
@@ -232,3 +231,49 @@ def test_missing_sequences(tmp_path):
     (tmp_path / "g.fa").write_text("ACGT\n")
     with pytest.raises(ValueError, match=r"g\.fa, line 1: expected '>'"):
         load_transcripts(tmp_path / "a.gtf", tmp_path / "g.fa")
+
+
+GENOME = "ACGTATGAAACCCTAAGGTT"  # CDS 5..16, in both UTRs something is left
+LINES = """\
+{arm}\tx\texon\t1\t20\t.\t+\t.\ttranscript_id "t"; gene_id "g";
+{arm}\tx\tCDS\t5\t16\t.\t+\t.\ttranscript_id "t"; gene_id "g";
+"""
+
+
+@pytest.mark.parametrize("named", ["2L", "chr2L", "Chr2L"])
+@pytest.mark.parametrize("found", ["2L", "chr2L"])
+def test_arms_with_and_without_chr_are_the_same(tmp_path, named, found):
+    (tmp_path / "a.gtf").write_text(LINES.format(arm=named))
+    (tmp_path / "g.fa").write_text(f">{found} an arm\n{GENOME}\n>chr\nA\n")
+    data = load_transcripts(tmp_path / "a.gtf", tmp_path / "g.fa")
+    assert ["".join(x) for x in data.X] == [GENOME] and data.n_left_out == 0
+
+
+def test_a_sequence_that_comes_twice(tmp_path):
+    (tmp_path / "a.gtf").write_text(LINES.format(arm="2L"))
+    (tmp_path / "g.fa").write_text(f">2L\n{GENOME}\n>chr2L\n{GENOME}\n")
+    with pytest.raises(ValueError, match=r"g\.fa, line 3: the sequence '2L' comes twice"):
+        load_transcripts(tmp_path / "a.gtf", tmp_path / "g.fa")
+
+
+def test_transcripts_beyond_the_end_are_left_out_and_counted(tmp_path):
+    beyond = LINES.format(arm="2L").replace('"t"', '"u"').replace("\t20\t", "\t21\t")
+    (tmp_path / "a.gtf").write_text(LINES.format(arm="2L") + beyond)
+    (tmp_path / "g.fa").write_text(f">2L\n{GENOME}\n")
+    with pytest.warns(UserWarning, match=r"1 transcripts reach beyond .* first is u, line 3"):
+        data = load_transcripts(tmp_path / "a.gtf", tmp_path / "g.fa")
+    assert data.ids.tolist() == ["t"] and data.n_left_out == 1
+
+
+def test_bad_rows_of_a_table_can_be_skipped(tmp_path):
+    header = "transcript\tgene\tcds_start0\tcds_end0\tmrna\n"
+    rows = [f"t{k}\tg\t4\t{end}\t{GENOME}\n" for k, end in enumerate([16, "x", 99, 16])]
+    path = tmp_path / "t.tsv"
+    path.write_text(header + "".join(rows) + "short\n")
+    with pytest.raises(ValueError, match=r"(?s)t\.tsv, 3 bad rows.*line 3: .*line 4: .*line 6: "):
+        load_transcripts(path)
+    with pytest.warns(UserWarning, match=r"3 bad rows were skipped, the first is line 3"):
+        data = load_transcripts(path, on_bad_rows="skip")
+    assert data.ids.tolist() == ["t0", "t3"] and data.n_left_out == 3
+    with pytest.raises(ValueError, match="on_bad_rows must be 'raise' or 'skip', got 'drop'"):
+        load_transcripts(path, on_bad_rows="drop")

@@ -5,12 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skchmm import ConstrainedHMM
 from skchmm.constraints import AtMostVisits, EndsIn, Precedence, StartsIn
 from skchmm.metrics import misspecification_bound
 from tests.oracles.predicates import holds
 from tests.oracles.strategies import constraint_lists
-
-ConstrainedHMM = pytest.importorskip("skchmm.constrained").ConstrainedHMM
 
 STATES = ["a", "b", "c"]
 

@@ -119,6 +119,17 @@ def test_tolerance_is_a_fraction_or_steps():
             segment_f1_score(x, predicted, bad)
 
 
+@pytest.mark.parametrize("kind", [float, np.float32, np.float64])
+def test_a_fraction_of_the_sequence_is_the_decimal_as_written(kind):
+    # T is 100: at a tolerance of k / 100 segments that are k steps off match, k + 1 do not.
+    for k in range(1, 50):
+        truth = ["a"] * 50 + ["b"] * 51
+        for off, score in ((k, 1.0), (k + 1, 0.0)):
+            if off < 50:
+                decoded = ["a"] * (50 - off) + ["b"] * (51 + off)
+                assert segment_f1_score(truth, decoded, kind(f"0.{k:02d}")) == score, (k, off)
+
+
 @settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_validity_is_what_the_constraints_say(data):
@@ -217,3 +228,40 @@ def test_many_segments_far_apart():
     counts = segments.match_segments(x, predicted, np.array([0, n]), np.array([n]), 2)
     assert time.perf_counter() - start < 5
     assert counts[0, 0] >= n // 4
+
+
+MISSING = [None, np.nan, pd.NA, pd.NaT]
+SCORES = [sequence_accuracy_score, sequence_macro_f1_score, segment_f1_score]
+
+
+@pytest.mark.parametrize("nothing", MISSING, ids=str)
+@pytest.mark.parametrize("score", SCORES, ids=lambda score: score.__name__)
+def test_every_kind_of_missing_label_is_said_to_be_one(score, nothing):
+    for known in (["a", "b"], [0, 1]):
+        with_gap = [[*known, nothing], pd.Series([*known, nothing], dtype=object)]
+        for y in with_gap:
+            with pytest.raises(ValueError, match="y_true has no label at step 2"):
+                score(y, [*known, known[0]])
+            with pytest.raises(ValueError, match="y_pred has no label at step 2"):
+                score([*known, known[0]], y)
+            with pytest.raises(ValueError, match="y_pred has no label at step 2"):
+                trajectory_validity_rate(y, None)
+
+
+def test_pandas_columns_with_gaps():
+    for dtype, values in (("Int64", [0, None, 1]), ("string", ["a", None, "b"])):
+        with pytest.raises(ValueError, match="y_true has no label at step 1"):
+            sequence_accuracy_score(pd.Series(values, dtype=dtype), [0, 0, 1])
+
+
+@pytest.mark.parametrize("score", SCORES, ids=lambda score: score.__name__)
+def test_what_cannot_be_scored(score):
+    for nothing in ([], np.array([]), [[]]):
+        with pytest.raises(ValueError, match="empty"):
+            score(nothing, nothing)
+    with pytest.raises(ValueError, match="next to each other"):
+        score(["a", "b", "a"], ["a", "b", "a"], groups=[1, 2, 1])
+    with pytest.raises(ValueError, match="no id for row 1"):
+        score(["a", "b"], ["a", "b"], groups=[1, pd.NA])
+    with pytest.raises(ValueError, match="lengths sum to 5"):
+        score(["a", "b"], ["a", "b"], lengths=[5])

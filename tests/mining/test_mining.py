@@ -168,6 +168,32 @@ def test_evidence_thresholds_are_met_or_exceeded_as_defined():
     assert kept(ConstraintMiner(min_edge_count=6).fit(y), NoReentry) == []
 
 
+@pytest.mark.parametrize("n", [10, 100, 1000])
+def test_a_share_that_is_met_exactly_is_enough(n):
+    """k of n reach k / n as a decimal, and k + 1 / 10 of n do not."""
+    for k in range(1, n, max(1, n // 50)):
+        y = [["a", "b"]] * k + [["a"]] * (n - k)
+        share = float(f"{k / n:.3f}")
+        assert kept(ConstraintMiner(share).fit(y), Precedence) == [Precedence("a", "b")], share
+        more = float(f"{(k + 0.1) / n:.4f}")
+        assert kept(ConstraintMiner(more).fit(y), Precedence) == []
+        miner = ConstraintMiner(families=["visits"], min_support=share).fit(y)
+        assert (ExactVisits("b", 1) in miner.constraints_) == (2 * k > n)
+        assert not any(f"{share} is less than {share}" in why for why in miner.support_.reason)
+
+
+def test_what_falls_short_is_told_apart_from_the_threshold():
+    y = [["b"]] * 5499 + [["a"]] * 4501
+    miner = ConstraintMiner(families=["visits"], min_support=0.55, states=["b", "a"]).fit(y)
+    assert miner.support_.reason[0] == "support 0.5499 is less than 0.55"
+
+
+def test_a_lower_bound_that_is_met_is_enough():
+    # Without exception the bound is (1 - confidence) ** (1 / n): here 0.55, up to rounding.
+    miner = ConstraintMiner(families=["visits"], confidence=0.45, min_support=0.55)
+    assert miner.fit([["a"]]).constraints_ == [ExactVisits("a", 1)]
+
+
 def test_visits_are_capped_and_absence_is_no_rule():
     y = [["a", "b", "a", "b", "a"]] * 20
     assert kept(ConstraintMiner(max_visits=3).fit(y), ExactVisits) == [
@@ -338,3 +364,14 @@ def test_says_which_parameter_is_wrong(parameters):
 def test_says_which_label_is_unknown():
     with pytest.raises(ValueError, match="unknown state 'c'"):
         ConstraintMiner(states=["a", "b"]).fit([["a", "c"]])
+
+
+@pytest.mark.parametrize("nothing", [None, np.nan, pd.NA, pd.NaT, -1], ids=str)
+def test_every_kind_of_missing_label_leaves_its_sequence_out(nothing):
+    for a, b in (("a", "b"), (0, 1)):
+        y = [[a, b], [a, b, nothing], [nothing], [b, nothing, nothing, a], [a, b]]
+        miner = ConstraintMiner(families=["visits"]).fit(y)
+        assert miner.n_sequences_ == 2 and miner.states_.tolist() == [a, b]
+        assert miner.constraints_ == [ExactVisits(a, 1), ExactVisits(b, 1)]
+        with pytest.raises(ValueError, match="Every sequence of y has missing labels"):
+            ConstraintMiner().fit([[nothing, a], [nothing]])

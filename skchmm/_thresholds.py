@@ -1,0 +1,45 @@
+"""Comparisons with a decimal that the user wrote.
+
+0.07 as a floating-point number is not 7/100, and 0.07 * 100 is more than 7. A threshold means the
+decimal that it prints as, so that 7 of 100 reach 0.07 and 0.29 of 100 steps are 29.
+"""
+
+from fractions import Fraction
+from numbers import Rational
+
+import numpy as np
+
+# Relative rounding error that a bound from a numerical routine may have.
+_ROUNDING = 1e-12
+
+
+def exact(decimal):
+    """The number that a decimal prints as, as a fraction."""
+    return Fraction(decimal) if isinstance(decimal, Rational) else Fraction(str(decimal))
+
+
+def reaches(part, whole, share):
+    """Whether `part` of `whole` is at least a share, exactly."""
+    return part >= exact(share) * whole
+
+
+def bound_reaches(bound, share):
+    """The same for a bound that was computed with rounding errors."""
+    return bound >= float(share) * (1 - _ROUNDING)
+
+
+def whole_parts(share, wholes):
+    """The largest integers that are at most a share of each of the integers `wholes`, int64."""
+    share = exact(share)
+    values, place = np.unique(wholes, return_inverse=True)
+    parts = [int(share * value) for value in values.tolist()]
+    return np.array(parts, dtype=np.int64)[place]
+
+
+def shortfall(value, share):
+    """``"0.5499 is less than 0.55"``, with as many digits as it takes to tell them apart."""
+    for digits in range(3, 18):
+        shown = f"{float(value):.{digits}g}"
+        if shown != f"{float(share):.{digits}g}":
+            break
+    return f"{shown} is less than {share}"

@@ -1,0 +1,53 @@
+"""Limits within which rules are read and built, so that a mistake is an error and not a wait."""
+
+from collections.abc import Mapping
+
+from ..exceptions import ControllerTooLargeError
+
+MAX_DEPTH = 64  # constraints within constraints; copying and saving them takes recursion
+MAX_PARTS = 100_000  # of a combination of constraints
+MAX_VALUES = 1_000_000  # in a specification, labels and all
+_LEAST_WORK = 3_000_000
+
+
+class Work:
+    """The work of building one automaton, in steps of well below a microsecond.
+
+    It is in proportion to `max_nodes`: who allows larger automata waits longer for them.
+    """
+
+    def __init__(self, max_nodes):
+        self.left = max(_LEAST_WORK, 3 * max_nodes)
+
+    def spend(self, steps):
+        self.left -= steps
+        if self.left < 0:
+            raise ControllerTooLargeError(
+                "it takes too much work to build; write it more simply, or raise max_nodes"
+            )
+
+
+def check_nesting(value, children, what, max_depth=MAX_DEPTH, max_parts=MAX_PARTS):
+    """Raise unless `value` is nested at most `max_depth` deep, with at most `max_parts` parts.
+
+    ``children(value)`` lists what is directly within a value. Level by level, not by recursion.
+    """
+    level, n_parts = [value], 0
+    for _ in range(max_depth + 1):
+        level = [child for each in level for child in children(each)]
+        n_parts += len(level)
+        if not level:
+            return
+        if n_parts > max_parts:
+            raise ValueError(f"{what} has more than {max_parts:,} parts")
+    raise ValueError(f"{what} is nested too deeply; {max_depth} levels are allowed")
+
+
+def listed(value):
+    """What is in a plain list, a tuple or a set, for `check_nesting`."""
+    return value if isinstance(value, (list, tuple, set, frozenset)) else ()
+
+
+def specified(value):
+    """What is in a list or a dictionary."""
+    return value.values() if isinstance(value, Mapping) else listed(value)

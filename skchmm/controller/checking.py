@@ -1,0 +1,94 @@
+"""What is checked before it reaches a kernel: kernels take every index as it is."""
+
+import numbers
+
+import numpy as np
+
+MAX_BITS = 1024
+
+
+def check_integer(value, name, minimum):
+    """The value as an int; a ValueError that names it if it is none, or too small."""
+    # bool is an Integral in Python, but True steps are a mistake.
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
+        raise ValueError(f"{name} must be an integer, got {value!r}")
+    if int(value).bit_length() > MAX_BITS:  # Python does not even print some of these
+        raise ValueError(f"{name} must be below 2^{MAX_BITS}")
+    if value < minimum:
+        raise ValueError(f"{name} must be at least {minimum}, got {value}")
+    return int(value)
+
+
+def check_labels(labels):
+    """The labels of a controller as a tuple, all different."""
+    if not hasattr(labels, "__iter__"):
+        raise ValueError(f"The labels of a controller must be a list; got {labels!r}.")
+    labels = tuple(labels)
+    try:
+        distinct = len(set(labels))
+    except TypeError:
+        raise ValueError(
+            f"The labels of a controller must be strings, integers or other hashable values; "
+            f"got {list(labels)[:20]}."
+        ) from None
+    if distinct != len(labels):
+        raise ValueError(f"The labels of a controller must differ; got {list(labels)[:20]}.")
+    return labels
+
+
+def check_tables(n_labels, tables, accept, epochs):
+    """Tables, acceptance and epochs as arrays of their own that nobody can change any more."""
+    accept = _array(accept, "accept", "biuf").astype(bool)
+    epochs = _integers(epochs, "epochs", -1, np.iinfo(np.int64).max).astype(np.int64)
+    if accept.ndim != 1 or epochs.ndim != 1:
+        raise ValueError("accept must have one value per automaton state, epochs one per epoch.")
+    n = len(accept)
+    if n_labels == 0 or n == 0 or len(epochs) == 0:
+        raise ValueError("A controller needs at least one label, automaton state and epoch.")
+    tables = _array(tables, "tables", "iu")
+    tables = tables[None] if tables.ndim == 2 else tables
+    shape = len(epochs), n, n_labels
+    if tables.shape != shape:
+        raise ValueError(
+            f"tables has shape {tables.shape}; {len(epochs)} epochs, {n} automaton "
+            f"states and {n_labels} labels need {shape}."
+        )
+    if tables.min() < -1 or tables.max() >= n:
+        raise ValueError(f"Entries of tables must lie between -1 (dead) and {n - 1}.")
+    if epochs[0] != 0 or (epochs[1:] <= epochs[:-1]).any():
+        raise ValueError(f"epochs must start at 0 and increase; got {epochs.tolist()}.")
+    tables = np.array(tables, dtype=np.int32, order="C")
+    for array in (tables, accept, epochs):
+        array.setflags(write=False)
+    return tables, accept, epochs
+
+
+def check_paths(labels, offsets, n_labels):
+    """Label indices (int32) and offsets (int64) of paths, all of them in range."""
+    labels = _integers(labels, "labels", 0, n_labels - 1)
+    offsets = _integers(offsets, "offsets", 0, len(labels))
+    if labels.ndim != 1 or offsets.ndim != 1 or len(offsets) == 0:
+        raise ValueError("labels and offsets must be 1-d, and offsets start with 0.")
+    if (offsets[1:] < offsets[:-1]).any():
+        raise ValueError("offsets must not decrease: path i is labels[offsets[i]:offsets[i + 1]].")
+    return (
+        np.ascontiguousarray(labels, dtype=np.int32),
+        np.ascontiguousarray(offsets, dtype=np.int64),
+    )
+
+
+def _array(values, name, kinds):
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise ValueError(f"{name} must be an array, its rows of one length.") from None
+    if array.dtype.kind not in kinds and array.size:
+        raise ValueError(f"{name} must hold integers; got {array.dtype}.")
+    return array
+
+
+def _integers(values, name, low, high):
+    array = _array(values, name, "iu")
+    if array.ndim and array.size and (array.min() < low or array.max() > high):
+        raise ValueError(f"{name} must lie between {low} and {high}.")
+    return array
