@@ -263,7 +263,7 @@ class Controller:
     # -------------------------------------------------------------- algebra
     def minimal(self):
         """The trimmed, minimal controller of the same paths, canonically numbered."""
-        if self._is_minimal:
+        if self._is_minimal and not self.constraints_:
             return self
         tables, accept = minimal_tables(self.tables, self.accept)
         keep = np.ones(len(tables), dtype=bool)
