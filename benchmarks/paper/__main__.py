@@ -1,4 +1,4 @@
-"""``python -m benchmarks.paper NAME``: run an experiment, print and write its table."""
+"""``python -m benchmarks.paper [NAME ...]``: run experiments, print and write their reports."""
 
 import argparse
 import importlib
@@ -9,24 +9,26 @@ import time
 import warnings
 from pathlib import Path
 
-from .report import ORDER, RESULTS, assemble
+from .index import ORDER, assemble
+from .report import RESULTS
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="python -m benchmarks.paper", description=__doc__)
-    parser.add_argument("name", nargs="?", default="all", choices=[*ORDER, "all"])
+    parser.add_argument("name", nargs="*", default="all", choices=[*ORDER, "all"],
+                        help="experiments, by default all")  # fmt: skip
     parser.add_argument("--seeds", type=int, default=None, help="how many (default: the paper's)")
     parser.add_argument("--quick", action="store_true", help="small, and written elsewhere")
     parser.add_argument("--data", default=os.environ.get("SKCHMM_BENCH_DATA", DATA), type=Path,
-                        help="folder with fly/, har/ and smarthome/")  # fmt: skip
+                        help="folder with fly/, fly4/, har/, smarthome/ and receipt/")  # fmt: skip
     parser.add_argument("--output", type=Path, default=None, help="folder for the results")
     options = parser.parse_args(arguments)
     output = options.output
     if output is None:
         output = Path(tempfile.mkdtemp(prefix="paper-")) if options.quick else RESULTS
-    for name in ORDER if options.name == "all" else [options.name]:
+    for name in ORDER if "all" in options.name else dict.fromkeys(options.name):
         experiment = importlib.import_module(f"benchmarks.paper.{name}")
         missing = [f for f in getattr(experiment, "FILES", ()) if not (options.data / f).exists()]
         if missing:
