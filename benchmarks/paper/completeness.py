@@ -193,8 +193,8 @@ def _size(curves, shorter, measure):
         f"With all rules of the precedence family, {measure} is {theirs:.3f}.",
         f"{number(ours['true'])} (true parameters) and {number(ours['fitted'])} (fitted ones).",
         "agrees" if agrees else "agrees in direction only",
-        "The paper's sequences are shorter than it says: a precedence matters only until its first "
-        "state has occurred, so that a mean over steps falls with T, and at T = "
+        "The paper's sequences are probably shorter than it says: a precedence matters only until "
+        "its first state has occurred, so that a mean over steps falls with T, and at T = "
         f"{LENGTHS[-1]} it is {number(shorter[LENGTHS[-1]][measure])} (last table).",
     )
 

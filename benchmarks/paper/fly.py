@@ -248,16 +248,16 @@ def _findings(scores, reasons):
             f"others, hmm has {tried['hmm, unselected']:.3f}. Their lengths matter more: hmm has "
             f"{tried['hmm, shortest']:.3f} on the shortest quarter and "
             f"{tried['hmm, longest']:.3f} on the longest (second table), so a set with more short "
-            "transcripts would give the paper's number.",
+            "transcripts could give the paper's number.",
         ),
         levels(
             "crf and bsr are never valid.",
             validity,
             {"crf": 0.0, "bsr": 0.0},
-            "The paper's beam does not prune by the forbidden edges: a path that keeps all 16 "
-            f"cannot enter START or STOP twice, as the paper says its paths do ({reasons.twice} of "
-            f"{n} do here), but only end too early ({reasons.unfinished} of {n}). Held to these "
-            f"edges alone, the beam is valid on {beam:.3f}.",
+            "The paper's beam probably does not prune by all forbidden edges: a path that keeps "
+            "them cannot enter START or STOP twice, as the paper says its paths do "
+            f"({reasons.twice} of {n} do here), but only end too early ({reasons.unfinished} of "
+            f"{n}). Held to these edges alone, the beam is valid on {beam:.3f}.",
         ),
         Finding(
             "The masked model, hmm and phf are about equally valid.",

@@ -24,13 +24,14 @@ TEXT = """
 Beyond the paper. The receipt phase of an environmental permit process (CoSeLoG): {cases} cases, on
 average {length:.1f} of {activities} activities. {noise:.0%} of the activities are replaced by one
 drawn at random from all; the true trace is to be found again. {train:.0%} of the cases are for
-training, the rest for the test; noise and split are drawn {seeds} times (seeds {first} to {last}).
-*Declare* rules are mined from the true training traces: those of the templates {templates} that
-hold in every training case and apply to at least {evidence}; with seed 0 they are {rules}, compiled
-to {nodes} nodes and {edges} edges. *ConstraintMiner* finds {mined} with its defaults. *Alignment*
-is the natural peer of process mining: the fewest replacements that satisfy the Declare rules, with
-no probabilities (of several, the one that the decoder comes to first). *crf* is the averaged
-perceptron, *enforced* under the Declare rules.
+training, the rest for the test; noise and split are drawn {seeds} times (seeds {first} to {last}),
+from the same cases, so that intervals over seeds are on the narrow side. *Declare* rules are mined
+from the true training traces: those of the templates {templates} that hold in every training case
+and apply to at least {evidence}; with seed 0 they are {rules}, compiled to {nodes} nodes and
+{edges} edges. *ConstraintMiner* finds {mined} with its defaults. *Alignment* is the natural peer of
+process mining: the fewest replacements that satisfy the Declare rules, with no probabilities (of
+several, the one that the decoder comes to first). *crf* is the averaged perceptron, *enforced*
+under the Declare rules.
 """
 
 

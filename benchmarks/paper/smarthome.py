@@ -236,7 +236,7 @@ def _findings(scores, facts):
             f"Rules raise the accuracy of ct-hmm by {theirs['ct-chmm'] - theirs['ct-hmm']:.3f}.",
             f"{rules}.",
             rules.against(theirs["ct-chmm"] - theirs["ct-hmm"]),
-            "Rules mined from three weeks are not all true of the days that follow "
+            "Rules mined from so few days are not all true of the others "
             f"({facts.truth:.0%} satisfy them), which takes away part of the gain.",
         ),
         Finding(
@@ -244,7 +244,7 @@ def _findings(scores, facts):
             "against hmm).",
             f"{timed}.",
             timed.against(theirs["ct-hmm"] - theirs["hmm"]),
-            "Durations here are far from exponential: the same model has "
+            "Durations here are probably far from exponential: the same model has "
             + ", ".join(f"{value:.3f} ({n.removeprefix('ct-hmm, ')})" for n, value in clock.items())
             + " with other clocks (third table).",
         ),

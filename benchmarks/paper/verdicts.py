@@ -70,11 +70,13 @@ class Difference:
 
 
 def difference(a, b, *, n_comparisons=1):
-    """Paired differences a - b, one a unit."""
+    """Paired differences a - b, one for each unit; a single unit leaves everything open."""
     d = np.asarray(a, dtype=float) - np.asarray(b, dtype=float)
-    error = d.std(ddof=1) / np.sqrt(len(d)) if len(d) > 1 else 0.0
-    t = stats.t.ppf(1 - (1 - LEVEL) / (2 * n_comparisons), max(len(d) - 1, 1))
-    return Difference(float(d.mean()), float(d.mean() - t * error), float(d.mean() + t * error))
+    if len(d) == 1:
+        return Difference(float(d[0]), -np.inf, np.inf)
+    t = stats.t.ppf(1 - (1 - LEVEL) / (2 * n_comparisons), len(d) - 1)
+    half = t * d.std(ddof=1) / np.sqrt(len(d))
+    return Difference(float(d.mean()), float(d.mean() - half), float(d.mean() + half))
 
 
 def same_size(ours, paper):
