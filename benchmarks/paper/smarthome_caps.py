@@ -152,9 +152,9 @@ def _findings(found):
                 f"{loss}, while the share of true days that satisfy the rules goes from "
                 f"{few['true'].mean():.2f} to {many['true'].mean():.2f}.",
                 loss.against(theirs),
-                "Edges can only cost where they are wrong, and here they cost little even there: "
-                f"{_mean(change[~true])} on the {np.sum(~true)} days that break a rule, against "
-                f"{_mean(change[true])} on the others. At most "
+                "A wrong edge costs only the few steps it forbids on a day, and right ones repair "
+                f"others: the change is {_mean(change[~true])} on the {np.sum(~true)} days that "
+                f"break a rule and {_mean(change[true])} on those that do not. At most "
                 f"{many['kept']['max_forbidden']:.2f} edges have the evidence to be kept in this "
                 f"home; the paper's homes keep up to {last}.",
             )

@@ -20,7 +20,6 @@ from skchmm.metrics import trajectory_validity_rate
 pytest.importorskip("matplotlib")
 
 PAPER = Path(DATA).parent / "paper"
-REPRODUCIBLE = [name for name in ORDER if name != "timing"]
 
 
 @pytest.mark.parametrize("name", ["decoders", "misspecification", "recovery"])
