@@ -35,7 +35,7 @@ help:
 	@echo "make test-floor  the same with the oldest supported numpy, scipy and scikit-learn"
 	@echo "make lint        ruff and cython-lint        make format  let ruff rewrite"
 	@echo "make bench       speed side by side with other libraries"
-	@echo "make paper       the experiments of the paper, one by NAME=..."
+	@echo "make paper       the experiments of the paper, some by NAME=\"fly har\""
 	@echo "make doc         doc/_build/html/index.html"
 	@echo "make wheel, make sdist, make clean"
 

@@ -17,15 +17,18 @@ def simple_table(header, rows):
     return "\n".join([rule, line(cells[0]), rule, *map(line, cells[1:]), rule])
 
 
-def write_csv(path, records):
-    """A list of dictionaries, floats shortened to six digits."""
+def write_csv(path, records, *, decimals=None):
+    """A list of dictionaries; floats keep six digits, and of these at most `decimals` decimals."""
     columns = list(dict.fromkeys(key for record in records for key in record))
     with open(path, "w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(columns)
         for record in records:
-            writer.writerow(map(_short, (record.get(column, "") for column in columns)))
+            writer.writerow(_short(record.get(column, ""), decimals) for column in columns)
 
 
-def _short(value):
-    return f"{value:.6g}" if isinstance(value, float) else value
+def _short(value, decimals):
+    if not isinstance(value, float):
+        return value
+    # Adding 0.0 turns a rounded -0.0 into 0.
+    return f"{value if decimals is None else round(value, decimals) + 0.0:.6g}"

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.paper NAME``: run an experiment, print and write its table."""
+"""``python -m benchmarks.paper [NAME ...]``: run experiments, print and write their reports."""
 
 import argparse
 import importlib
@@ -9,24 +9,30 @@ import time
 import warnings
 from pathlib import Path
 
-from .report import ORDER, RESULTS, assemble
+from .index import ORDER, assemble
+from .report import RESULTS
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="python -m benchmarks.paper", description=__doc__)
-    parser.add_argument("name", nargs="?", default="all", choices=[*ORDER, "all"])
+    parser.add_argument("name", nargs="*", default="all", choices=[*ORDER, "all"],
+                        help="experiments, by default all")  # fmt: skip
     parser.add_argument("--seeds", type=int, default=None, help="how many (default: the paper's)")
     parser.add_argument("--quick", action="store_true", help="small, and written elsewhere")
     parser.add_argument("--data", default=os.environ.get("SKCHMM_BENCH_DATA", DATA), type=Path,
-                        help="folder with fly/, har/ and smarthome/")  # fmt: skip
+                        help="folder with fly/, fly4/, har/, smarthome/ and receipt/")  # fmt: skip
     parser.add_argument("--output", type=Path, default=None, help="folder for the results")
+    parser.add_argument("--check", action="store_true",
+                        help="write elsewhere; fail if committed results differ")  # fmt: skip
     options = parser.parse_args(arguments)
     output = options.output
     if output is None:
-        output = Path(tempfile.mkdtemp(prefix="paper-")) if options.quick else RESULTS
-    for name in ORDER if options.name == "all" else [options.name]:
+        elsewhere = options.quick or options.check
+        output = Path(tempfile.mkdtemp(prefix="paper-")) if elsewhere else RESULTS
+    changed = []
+    for name in ORDER if "all" in options.name else dict.fromkeys(options.name):
         experiment = importlib.import_module(f"benchmarks.paper.{name}")
         missing = [f for f in getattr(experiment, "FILES", ()) if not (options.data / f).exists()]
         if missing:
@@ -40,9 +46,17 @@ def main(arguments=None):
         report.write(output)
         print(report.rst())
         print(f"({time.perf_counter() - begin:.0f} s; {output / name}.*)\n", flush=True)
+        if options.check and not report.measured:
+            changed += [f.name for f in output.glob(f"{name}.*") if not _same(f, RESULTS / f.name)]
     if output == RESULTS:
         assemble()
-    return 0
+    if changed:
+        print(f"not as committed: {', '.join(sorted(changed))} (the new ones are in {output})")
+    return 1 if changed else 0
+
+
+def _same(a, b):
+    return b.exists() and a.read_bytes() == b.read_bytes()
 
 
 if __name__ == "__main__":

@@ -2,32 +2,14 @@
 
 import textwrap
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from ..tables import simple_table, write_csv
 
-HERE = Path(__file__).parent
-RESULTS = HERE / "results"
-ORDER = (
-    "completeness", "misspecification", "decoders", "timing", "recovery", "fly", "har", "smarthome"
-)  # fmt: skip
-
-INTRODUCTION = """\
-The paper's experiments, run again
-==================================
-
-Written by ``python -m benchmarks.paper all``; one experiment: ``python -m benchmarks.paper
-decoders``. Seeds are fixed. Every number is in ``results/*.csv``. Where a table has two numbers in
-a cell, the first is ours and the second, after the bar, the paper's. Claims of the paper are
-hypotheses here: below each table is what came out.
-
-The paper's data are not at hand: the real tasks run on substitutes of the same kind, and the
-synthetic chain is a choice that the text states. Agreement is therefore about orders and sizes of
-effects, not about digits.
-"""
+RESULTS = Path(__file__).parent / "results"
 
 
 @dataclass
@@ -38,23 +20,12 @@ class Table:
 
 
 @dataclass
-class Finding:
-    """A claim of the paper and what came out here."""
-
-    claim: str
-    ours: str
-    agrees: bool | str
-    why: str = ""
-
-    @property
-    def verdict(self):
-        if isinstance(self.agrees, str):
-            return self.agrees
-        return "agrees" if self.agrees else "differs"
-
-
-@dataclass
 class Report:
+    """One experiment: text, tables, findings, every number (records) and perhaps a picture.
+
+    ``measured`` is True where numbers are times, which no second run repeats to the digit.
+    """
+
     name: str
     title: str
     text: str
@@ -63,24 +34,26 @@ class Report:
     records: list
     draw: Callable | None = None  # takes a matplotlib Figure
     size: tuple = (7.0, 3.2)
-    notes: list = field(default_factory=list)
+    measured: bool = False
 
     def rst(self):
-        parts = [f"{self.title}\n{'-' * len(self.title)}", _paragraphs(self.text)]
+        parts = [f"{self.title}\n{'=' * len(self.title)}", paragraphs(self.text)]
         for table in self.tables:
-            parts += [_paragraphs(table.caption), simple_table(table.header, table.rows)]
+            parts += [paragraphs(table.caption), simple_table(table.header, table.rows)]
         if self.findings:
-            parts.append("What the paper says, and what came out:")
+            known = any(finding.verdict != "beyond" for finding in self.findings)
+            parts.append(f"What {'the paper says, and what ' if known else ''}came out:")
             parts += [_bullet(finding) for finding in self.findings]
-        parts += [_paragraphs(note) for note in self.notes]
         if self.draw is not None:
-            parts.append(f".. image:: results/{self.name}.png")
+            parts.append(f".. image:: {self.name}.png")
         return "\n\n".join(parts) + "\n"
 
     def write(self, folder):
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        write_csv(folder / f"{self.name}.csv", self.records)
+        # The last digits of a double differ between processors.
+        decimals = None if self.measured else 6
+        write_csv(folder / f"{self.name}.csv", self.records, decimals=decimals)
         (folder / f"{self.name}.rst").write_text(self.rst())
         if self.draw is not None:
             import matplotlib
@@ -93,24 +66,32 @@ class Report:
             figure.savefig(folder / f"{self.name}.png", dpi=90)
 
 
-def assemble(results=RESULTS, readme=HERE / "README.rst"):
-    """Put the parts that are there together."""
-    parts = [results / f"{name}.rst" for name in ORDER]
-    readme.write_text("\n\n".join([INTRODUCTION, *(p.read_text() for p in parts if p.exists())]))
+def number(value, digits=3):
+    """Fixed digits, and never -0.000."""
+    return f"{round(float(value), digits) + 0.0:.{digits}f}"
 
 
 def mean_std(values, digits=3):
-    values = np.asarray(values, dtype=float)
-    return f"{values.mean():.{digits}f} ({values.std():.{digits}f})"
+    return f"{number(np.mean(values), digits)} ({number(np.std(values), digits)})"
 
 
-def _paragraphs(text):
+def beside(ours, paper):
+    """A cell: ours | the paper's, if it has one."""
+    return f"{ours} | {paper}" if paper not in ("", None) else str(ours)
+
+
+def paragraphs(text):
     blocks = textwrap.dedent(text).strip().split("\n\n")
-    return "\n\n".join(textwrap.fill(" ".join(block.split()), 100) for block in blocks)
+    return "\n\n".join(_fill(" ".join(block.split())) for block in blocks)
 
 
 def _bullet(finding):
     text = f"**{finding.verdict}**: {finding.claim} Here: {finding.ours}"
-    if finding.why:
-        text += f" {finding.why}"
-    return textwrap.fill(text, 100, initial_indent="- ", subsequent_indent="  ")
+    if finding.reason:
+        text += f" *Likely reason:* {finding.reason}"
+    return _fill(text, initial_indent="- ", subsequent_indent="  ")
+
+
+def _fill(text, **indents):
+    # A name such as *crf-gauss* must not be cut, nor a link.
+    return textwrap.fill(text, 100, break_on_hyphens=False, break_long_words=False, **indents)

@@ -17,7 +17,7 @@ from skchmm.metrics import (
     trajectory_validity_rate,
 )
 
-from .report import Table, mean_std
+from .report import Table, beside, mean_std
 
 METRICS = ("accuracy", "macro F1", "validity", "segment F1")
 
@@ -58,7 +58,7 @@ def metric_table(caption, scores, published):
     for method, values in scores.items():
         theirs = published.get(method, ("",) * len(METRICS))
         ours = [mean_std(values[metric]) for metric in METRICS]
-        rows.append([method, *(f"{a} | {b}" if b else a for a, b in zip(ours, theirs))])
+        rows.append([method, *map(beside, ours, theirs)])
     return Table(caption, ["method", *METRICS], rows)
 
 
@@ -71,6 +71,17 @@ def metric_records(scores, unit):
             record.update({metric: float(values[metric][k]) for metric in METRICS})
             records.append(record)
     return records
+
+
+def always_valid(scores):
+    """The methods whose paths satisfy the rules on every unit."""
+    return [method for method, values in scores.items() if np.min(values["validity"]) == 1]
+
+
+def most_valid_other(scores, exact):
+    """(method, validity) of the best row that is not named in `exact`."""
+    validity = {m: v for m, v in means(scores, "validity").items() if m not in exact}
+    return max(validity.items(), key=lambda item: item[1])
 
 
 def means(scores, metric):
