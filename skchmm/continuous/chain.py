@@ -7,8 +7,8 @@ import numpy as np
 from .._kernels.forward_backward import scale_rows
 from .._kernels.gapped import feasible_steps, forward_backward
 from .._kernels.gapped_viterbi import best_steps
-from ..emissions.base import Frames
-from ..inference.chain import Smoothed, check_input, index_of, labelled, mark_infeasible
+from ..emissions.base import Frames, check_size
+from ..inference.chain import Smoothed, labelled, mark_infeasible
 from ..inference.schedule import spread
 from ..inference.settings import settings
 from .draws import draw_nodes
@@ -54,6 +54,12 @@ class ContinuousChain:
         """Whether these are the chain's parameters."""
         return np.array_equal(self.start, startprob) and np.array_equal(self.generator, generator)
 
+    def _check(self, frames, offsets):
+        """Kernels rely on the size of frames, and on tables that reach as far as a sequence."""
+        check_size(frames, self.graph.n_states, offsets[-1])
+        if self.graph.controller.horizon is not None:
+            self.graph.controller.check_lengths(offsets)
+
     def under(self, graph):
         """The chain with the same parameters on another graph."""
         return type(self)(graph, self.start, self.generator)
@@ -68,10 +74,10 @@ class ContinuousChain:
         return self._forward_backward(frames, offsets, seq_weights, n_jobs, True, counts)
 
     def _forward_backward(self, frames, offsets, seq_weights, n_jobs, marginals, counts):
-        check_input(self.graph, frames, offsets)
+        self._check(frames, offsets)
         numbered = Gaps(frames.gaps, offsets)
         scaled = scale_rows(frames.table)
-        index = index_of(frames)
+        index = frames.rows
         n_sequences = len(offsets) - 1
         log_z = np.full(n_sequences, -np.inf)
         redo = np.zeros(n_sequences, dtype=np.uint8)
@@ -123,7 +129,7 @@ class ContinuousChain:
 
     def _alive(self, steps, frames, offsets, numbered, s):
         return feasible_steps(
-            steps, self.start, frames.table, index_of(frames), numbered.lengths, numbered.index,
+            steps, self.start, frames.table, frames.rows, numbered.lengths, numbered.index,
             offsets[s], offsets[s + 1] - offsets[s],
         )  # fmt: skip
 
@@ -175,7 +181,7 @@ class ContinuousChain:
 
     def decode_nodes(self, frames, offsets, *, n_jobs=None):
         """Most probable nodes at the observations: (nodes int32 (n,), log P (n_sequences,))."""
-        check_input(self.graph, frames, offsets)
+        self._check(frames, offsets)
         if self.graph.n_nodes == 0:
             nodes = np.zeros(frames.n_steps, dtype=np.int32)
             return nodes, np.full(len(offsets) - 1, -np.inf)
@@ -329,7 +335,7 @@ class _Search:
     def decode(self, s):
         """Decode one sequence; matrices as they are needed where they are not fixed."""
         graph, begin, end = self.chain.graph, self.offsets[s], self.offsets[s + 1]
-        frames, T, index = self.frames, end - begin, index_of(self.frames)
+        frames, T, index = self.frames, end - begin, self.frames.rows
         value = (
             self.first + frames.table[begin if index is None else index[begin]][graph.node_states]
         )

@@ -4,7 +4,6 @@ import numpy as np
 
 from .._kernels.forward_backward import scale_rows
 from .._kernels.gapped import forward_backward
-from ..inference.chain import index_of
 from ..inference.settings import settings
 from .generator import Gaps
 from .log_space import filter_log
@@ -14,7 +13,7 @@ def filtered(chain, frames):
     """log alpha (T, N) of one sequence, each row up to a constant; None if it is infeasible."""
     T, offsets = frames.n_steps, np.array([0, frames.n_steps])
     numbered = Gaps(frames.gaps, offsets)
-    index = index_of(frames)
+    index = frames.rows
     scaled, chosen = scale_rows(frames.table), np.zeros(1, dtype=np.int64)
     alphas = np.empty((T, chain.graph.n_nodes))
     log_z, redo = np.empty(1), np.zeros(1, dtype=np.uint8)

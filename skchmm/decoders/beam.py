@@ -6,7 +6,7 @@ from .._kernels.beam import beam_search
 from ..constraints.compile import compile
 from ..constraints.rules import split_local_rules
 from ..exceptions import InfeasibleSequenceError, InfeasibleSequenceWarning, warn
-from ..inference.chain import index_of, labelled
+from ..inference.chain import labelled
 from ..inference.schedule import spread
 from ._plain import PlainHMM
 
@@ -146,7 +146,7 @@ random_state, verbose
         rules.check_lengths(offsets)
         path = np.empty(frames.n_steps, dtype=np.int32)
         log_prob = np.empty(len(offsets) - 1)
-        rows = index_of(frames)
+        rows = frames.rows
         width = np.iinfo(np.int32).max if self.beam_width is None else self.beam_width
         with np.errstate(divide="ignore"):
             log_trans, log_start = np.log(self.transmat_), np.log(self.startprob_)

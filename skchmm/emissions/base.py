@@ -52,6 +52,11 @@ class Frames:
     def n_states(self):
         return self.table.shape[1]
 
+    @property
+    def rows(self):
+        """`index` as kernels take it."""
+        return None if self.index is None else np.ascontiguousarray(self.index, dtype=np.int32)
+
     def with_gaps(self, gaps):
         """These frames with the times since the steps before."""
         return Frames(self.table, self.index, bounded=self.bounded, in_range=True, gaps=gaps)
@@ -147,6 +152,24 @@ class PendingFrames:
 
     def whole(self):
         return self.frames_of(0, self.n_sequences)
+
+
+def check_size(frames, n_states, n_steps):
+    """Refuse what an emission returned if it is not frames of this size."""
+    if not isinstance(frames, (Frames, PendingFrames)):
+        raise TypeError(
+            f"log_likelihood of an emission must return Frames, not {type(frames).__name__}; write "
+            "skchmm.emissions.Frames(table)."
+        )
+    if frames.n_states != n_states:
+        raise ValueError(
+            f"The emission has {frames.n_states} states, but the chain has {n_states}."
+        )
+    if frames.n_steps != n_steps:
+        raise ValueError(
+            f"The emission gives the log-likelihoods of {frames.n_steps} steps, but there are "
+            f"{n_steps}."
+        )
 
 
 class Emission(BaseEstimator):

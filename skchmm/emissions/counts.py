@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from .base import read_numeric
-from .normal import Rows
+from .numeric import Rows
 
 
 class CountRows(Rows):

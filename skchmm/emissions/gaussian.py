@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.utils import check_random_state
 
-from . import normal, starts
+from . import numeric
 from .base import NEGLIGIBLE, Emission, Frames, check_path, given, is_plain, one_hot, read_numeric
 
 _MAX_SUPERVISED_STEPS = 200
@@ -18,7 +18,7 @@ class NumericEmission(Emission):
     # Each class that scores rows says it itself; see `steps_in_part`.
     def _part_steps(self):
         full = self.covariance_type in ("full", "tied")
-        if full and self.n_features_in_ > normal.MAX_FULL_COLUMNS:
+        if full and self.n_features_in_ > numeric.MAX_FULL_COLUMNS:
             return None  # BLAS rounds as it suits the number of rows
         return 10_000
 
@@ -28,13 +28,13 @@ class NumericEmission(Emission):
         self._check_columns(rows.X.shape[1], reset=reset)
         if reset:
             # sums of squares are taken about this point, so that a large offset costs no digits
-            self._shift, self._variances = starts.column_moments(rows)
+            self._shift, self._variances = numeric.column_moments(rows)
         return rows
 
     def _check_parameters(self):
-        if self.covariance_type not in normal.COVARIANCE_TYPES:
+        if self.covariance_type not in numeric.COVARIANCE_TYPES:
             raise ValueError(
-                f"covariance_type must be one of {', '.join(normal.COVARIANCE_TYPES)}; "
+                f"covariance_type must be one of {', '.join(numeric.COVARIANCE_TYPES)}; "
                 f"got {self.covariance_type!r}."
             )
 
@@ -55,15 +55,15 @@ class NumericEmission(Emission):
         extra = (
             self._floor() if self.min_covar is None else np.full(rows.X.shape[1], self.min_covar)
         )
-        covariance = starts.pooled_covariance(rows) + np.diag(extra)
+        covariance = numeric.pooled_covariance(rows) + np.diag(extra)
         if self.covariance_type == "spherical" and self._as_hmmlearn:
             np.fill_diagonal(covariance, covariance.mean())
-        if len(starts.filled_rows(rows)) < 2:
+        if len(numeric.filled_rows(rows)) < 2:
             covariance = np.eye(len(covariance))
         return covariance
 
     def _max_kmeans_rows(self):
-        return None if self._as_hmmlearn else starts.MAX_KMEANS_ROWS
+        return None if self._as_hmmlearn else numeric.MAX_KMEANS_ROWS
 
     def _reference(self):
         if hasattr(self, "_shift"):
@@ -150,14 +150,14 @@ class Gaussian(NumericEmission):
 
     def initialise(self, E, offsets, n_states, *, init, random_state=None):
         self._check_init(init, ["kmeans", "random"])
-        self.means_ = starts.start_centres(
-            starts.filled_rows(E),
+        self.means_ = numeric.start_centres(
+            numeric.filled_rows(E),
             n_states,
             init=init,
             random_state=random_state,
             max_rows=self._max_kmeans_rows(),
         )
-        self.covars_ = starts.spread_covariance(
+        self.covars_ = numeric.spread_covariance(
             self._start_covariance(E), self.covariance_type, n_states
         )
 
@@ -168,7 +168,7 @@ class Gaussian(NumericEmission):
         means, covars = self._components()
         # rows are finite, so only parameters can spoil a sum of negative squares
         bounded = covars.ndim < 3 and np.isfinite(means).all() and np.isfinite(covars).all()
-        return Frames(normal.log_densities(E, means, covars), bounded=bounded)
+        return Frames(numeric.log_densities(E, means, covars), bounded=bounded)
 
     def accumulate(self, E, posteriors, offsets=None):
         outer = self.covariance_type in ("full", "tied")
@@ -177,7 +177,7 @@ class Gaussian(NumericEmission):
             if not hasattr(self, "means_"):
                 self._start_from_pooled(E, posteriors.shape[1])
             means, covars = self._components()
-        return normal.moments(
+        return numeric.moments(
             E, posteriors, self._reference(), outer=outer, means=means, covars=covars
         )
 
@@ -197,7 +197,7 @@ class Gaussian(NumericEmission):
     def _covars_from(self, statistics, means, from_prior):
         weight = statistics["weight"]
         outer = self.covariance_type in ("full", "tied")
-        scatter = normal.scatter_about(statistics, means, outer=outer)
+        scatter = numeric.scatter_about(statistics, means, outer=outer)
         precision = np.broadcast_to(self.means_weight, weight.shape)
         if outer:
             scatter += precision[:, :1, None] * from_prior[:, :, None] * from_prior[:, None, :]
@@ -219,7 +219,7 @@ class Gaussian(NumericEmission):
         covars = np.where(
             seen, numerator / np.where(seen, total, 1.0), self._old_covars(statistics)
         )
-        covars = normal.floor_covars(covars, self._floor())
+        covars = numeric.floor_covars(covars, self._floor())
         return covars[0] if self.covariance_type == "tied" else covars
 
     def _old_covars(self, statistics):
@@ -268,8 +268,8 @@ class Gaussian(NumericEmission):
         return means, covars
 
     def _start_from_pooled(self, E, n_states):
-        self.means_ = np.repeat(starts.column_moments(E)[0][None], n_states, axis=0)
-        self.covars_ = starts.spread_covariance(
+        self.means_ = np.repeat(numeric.column_moments(E)[0][None], n_states, axis=0)
+        self.covars_ = numeric.spread_covariance(
             self._start_covariance(E), self.covariance_type, n_states
         )
 
@@ -277,8 +277,8 @@ class Gaussian(NumericEmission):
 def _read_rows(X, emission):
     """Like `read_numeric`, as `Rows`; plain arrays without anything missing are looked at once."""
     if is_plain(X) and X.size:
-        return normal.Rows(X, complete=True)
-    return normal.Rows(read_numeric(X, emission))
+        return numeric.Rows(X, complete=True)
+    return numeric.Rows(read_numeric(X, emission))
 
 
 def given_covars(covars, covariance_type):
@@ -319,7 +319,7 @@ def _pooled_mean(statistics):
 def _pooled_covars(statistics, outer):
     """Covariance of the rows of all states together; the identity without any."""
     together = {name: values.sum(axis=0) for name, values in statistics.items()}
-    scatter = normal.scatter_about(together, _pooled_mean(statistics), outer=outer)
+    scatter = numeric.scatter_about(together, _pooled_mean(statistics), outer=outer)
     total = together["weight"][:1, None] if outer else together["weight"]
     unit = np.eye(len(scatter)) if outer else np.ones(len(scatter))
     return np.where(total > NEGLIGIBLE, scatter / np.where(total > NEGLIGIBLE, total, 1.0), unit)

@@ -5,7 +5,7 @@ from copy import copy
 import numpy as np
 from sklearn.utils import check_random_state
 
-from . import normal, starts
+from . import numeric
 from .base import NEGLIGIBLE, Frames, check_labels, check_path, check_posteriors, given, one_hot
 from .gaussian import NumericEmission, check_covars, full_covars, given_covars
 
@@ -90,8 +90,8 @@ class GMM(NumericEmission):
 
     def initialise(self, E, offsets, n_states, *, init, random_state=None):
         self._check_init(init, ["kmeans", "random"])
-        X = starts.filled_rows(E)
-        labels = starts.start_labels(
+        X = numeric.filled_rows(E)
+        labels = numeric.start_labels(
             X, n_states, init=init, random_state=random_state, max_rows=self._max_kmeans_rows()
         )
         self._start(E, X, labels, n_states, init, random_state)
@@ -103,7 +103,7 @@ class GMM(NumericEmission):
         for state in range(n_states):
             rows = X[labels == state]
             means.append(
-                starts.start_centres(
+                numeric.start_centres(
                     rows if len(rows) else X,
                     self.n_components,
                     init=init,
@@ -113,7 +113,7 @@ class GMM(NumericEmission):
             )
         self.means_ = np.stack(means)
         self.weights_ = np.full((n_states, self.n_components), 1.0 / self.n_components)
-        covars = starts.spread_covariance(covariance, self.covariance_type, self.n_components)
+        covars = numeric.spread_covariance(covariance, self.covariance_type, self.n_components)
         self.covars_ = np.repeat(covars[None], n_states, axis=0)
 
     part_steps = property(NumericEmission._part_steps)
@@ -136,7 +136,7 @@ class GMM(NumericEmission):
             joint = self._log_joint(rows).reshape(-1, n_states, n_components)
             weights = _shares(_scaled(joint)[1]) * posteriors[block, :, None]
             weights = weights.reshape(len(rows.X), -1)
-            some = normal.moments(
+            some = numeric.moments(
                 rows, weights, self._reference(), outer=outer, means=means, covars=covars
             )
             # rows without any value belong to a state, but say nothing about its components
@@ -174,7 +174,7 @@ class GMM(NumericEmission):
         outer = kind in ("full", "tied")
         _, n_components, d = centres.shape
         weight = statistics["weight"]
-        scatter = normal.scatter_about(statistics, centres, outer=outer)
+        scatter = numeric.scatter_about(statistics, centres, outer=outer)
         first, second = self._covars_prior(d)
         if outer:
             scatter += precision[..., None] * from_prior[..., :, None] * from_prior[..., None, :]
@@ -195,7 +195,7 @@ class GMM(NumericEmission):
         seen = (weight > NEGLIGIBLE) & (total > NEGLIGIBLE)
         covars = np.where(seen, scatter / np.where(seen, total, 1.0), self.covars_)
         one = {"spherical": (), "diag": (d,)}.get(kind, (d, d))
-        return normal.floor_covars(covars.reshape(-1, *one), self._floor()).reshape(covars.shape)
+        return numeric.floor_covars(covars.reshape(-1, *one), self._floor()).reshape(covars.shape)
 
     def _covars_prior(self, d):
         """hmmlearn's two prior parameters; those that cancel from the update stand for None."""
@@ -216,7 +216,7 @@ class GMM(NumericEmission):
         if E.observed is not None:
             labels = labels[E.observed.any(axis=1)]
         before = copy(self)
-        self._start(E, starts.filled_rows(E), labels, n_states, "kmeans", random_state)
+        self._start(E, numeric.filled_rows(E), labels, n_states, "kmeans", random_state)
         if hasattr(before, "means_"):
             unseen = np.setdiff1d(np.arange(n_states), labels)
             for name in ("weights_", "means_", "covars_"):
@@ -266,13 +266,13 @@ class GMM(NumericEmission):
     def _log_joint(self, rows):
         means, covars = self._components()
         with np.errstate(divide="ignore"):
-            return normal.log_densities(rows, means, covars) + np.log(np.ravel(self.weights_))
+            return numeric.log_densities(rows, means, covars) + np.log(np.ravel(self.weights_))
 
     def _row_blocks(self, E):
         if len(E.X) <= _BLOCK:
             return [(slice(None), E)]
         starts = range(0, len(E.X), _BLOCK)
-        return ((slice(i, i + _BLOCK), normal.Rows(E.X[i : i + _BLOCK])) for i in starts)
+        return ((slice(i, i + _BLOCK), numeric.Rows(E.X[i : i + _BLOCK])) for i in starts)
 
 
 def _scaled(log_joint):

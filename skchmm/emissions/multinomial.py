@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import gammaln
 from sklearn.utils import check_random_state
 
-from . import starts
+from . import numeric
 from .base import (
     NEGLIGIBLE,
     Emission,
@@ -104,8 +104,8 @@ class Multinomial(Emission):
     def initialise(self, E, offsets, n_states, *, init, random_state=None):
         self._check_init(init, ["random", "kmeans"])
         if init == "kmeans":
-            shares = normalise_rows(starts.filled_rows(E))
-            centres = starts.start_centres(shares, n_states, init=init, random_state=random_state)
+            shares = normalise_rows(numeric.filled_rows(E))
+            centres = numeric.start_centres(shares, n_states, init=init, random_state=random_state)
             # no count may be impossible at the start
             self.probabilities_ = normalise_rows(np.maximum(centres, 0) + 0.1 / centres.shape[1])
         else:

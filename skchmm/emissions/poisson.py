@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.utils import check_random_state
 
-from . import starts
+from . import numeric
 from .base import NEGLIGIBLE, Emission, Frames, check_path, check_posteriors, given
 from .counts import read_counts
 
@@ -66,8 +66,8 @@ class Poisson(Emission):
         n_columns = E.X.shape[1]
         if init == "kmeans":
             self.rates_ = np.maximum(
-                starts.start_centres(
-                    starts.filled_rows(E), n_states, init=init, random_state=random_state
+                numeric.start_centres(
+                    numeric.filled_rows(E), n_states, init=init, random_state=random_state
                 ),
                 _MIN_RATE,
             )

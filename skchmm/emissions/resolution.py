@@ -63,7 +63,8 @@ def resolve(emission, X=None):
 
 
 def _by_type(X):
-    kinds = [_kind(column) for column in columns_of(X)]
+    plain = type(X) is np.ndarray and X.dtype.kind != "O"
+    kinds = [_kind(X)] if plain else [_kind(column) for column in columns_of(X)]
     if "float" not in kinds:
         return Categorical()
     if "symbol" in kinds:

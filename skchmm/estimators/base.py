@@ -11,9 +11,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._documentation import DocumentedMixin
 from ..constraints.compile import compile, flatten
 from ..emissions import Precomputed
-from ..emissions.base import Frames, PendingFrames, steps_in_part
+from ..emissions.base import Frames, PendingFrames, check_size, steps_in_part
 from ..graph import AugmentedGraph
-from ..inference.chain import check_frames, labelled
+from ..inference.chain import labelled
 from ..inference.schedule import Allowed, steps_at_once, threads_of
 from ..sequences.aligned import read_step_weights
 from ..sequences.forms import read_labels, read_sequences
@@ -95,7 +95,7 @@ class SequenceEstimator(DocumentedMixin, BaseEstimator):
         emission = self.emission_
         encoded = emission.encode(sequences.X, sequences.offsets, reset=False)
         frames = emission.log_likelihood(encoded)
-        check_frames(frames, len(self.classes_), sequences.n_steps)
+        check_size(frames, len(self.classes_), sequences.n_steps)
         if not (frames.bounded or frames.table.max(initial=-np.inf) < np.inf):  # NaN too
             raise ValueError(
                 f"{emission} gives log-likelihoods that are NaN or infinite: its parameters "

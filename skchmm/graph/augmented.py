@@ -162,7 +162,9 @@ class AugmentedGraph:
         return tables, live & (reached > 0)
 
     def _merge(self, tables, live, states, accept):
-        """Blocks of pairs with the same state and the same future."""
+        """The class of each pair: those with the same state and the same future are one."""
+        if len(self.controller.accept) == 1:  # then every pair is a state
+            return np.arange(len(states))
         epoch, tail, label = np.nonzero(tables >= 0)
         return coarsest_partition(
             (2 * states + accept) * 2 + live,

@@ -4,7 +4,7 @@ import numpy as np
 
 from ..emissions import Gaussian
 from ..emissions.gaussian import full_covars
-from ..emissions.normal import COVARIANCE_TYPES
+from ..emissions.numeric import COVARIANCE_TYPES
 from .base import BaseHMM
 from .covariances import check_covars
 from .hooks import learn, overridden

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..emissions import GMM
-from ..emissions.normal import COVARIANCE_TYPES
+from ..emissions.numeric import COVARIANCE_TYPES
 from .base import BaseHMM
 from .covariances import check_mixture_covars
 from .hooks import learn

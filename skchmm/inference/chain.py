@@ -16,7 +16,7 @@ from .._kernels.lanes_viterbi import lanes_viterbi
 from .._kernels.log_space import forward_backward_log
 from .._kernels.two_ended import handles, two_ended
 from .._kernels.viterbi import viterbi
-from ..emissions.base import Frames, PendingFrames
+from ..emissions.base import check_size
 from ..graph.augmented import WIDTH
 from ..graph.completion import positions_of_death
 from .kbest import iterate_paths
@@ -68,6 +68,12 @@ class ScoredChain:
     def _max_entries(self):
         return self.graph.ahead.spread(self.log_weights, -np.inf)
 
+    def _check(self, frames, offsets):
+        """Kernels rely on the size of frames, and on tables that reach as far as a sequence."""
+        check_size(frames, self.graph.n_states, offsets[-1])
+        if self.graph.controller.horizon is not None:
+            self.graph.controller.check_lengths(offsets)
+
     def has(self, log_start, log_transmat):
         """Whether these are the chain's parameters."""
         return np.array_equal(self.log_start, log_start) and np.array_equal(
@@ -110,7 +116,7 @@ class ScoredChain:
 
         def run(begin, end):
             forward_backward_log(
-                self.graph.layout, self.log_weights, self.log_start, frames.table, index_of(frames),
+                self.graph.layout, self.log_weights, self.log_start, frames.table, frames.rows,
                 offsets, None, np.arange(begin, end), settings.table_bytes, log_z, posteriors,
             )  # fmt: skip
 
@@ -170,7 +176,7 @@ class Chain(ScoredChain):
 
     def _sums(self, frames, offsets, seq_weights, n_jobs, marginals, counts):
         graph, S = self.graph, self.graph.n_states
-        check_input(graph, frames, offsets)
+        self._check(frames, offsets)
         log_z = np.empty(len(offsets) - 1)
         posteriors = np.empty((frames.n_steps, S)) if marginals else None
 
@@ -205,7 +211,7 @@ class Chain(ScoredChain):
         paths = np.empty((n_paths, T), dtype=np.int32)
         possible = draw_paths(
             graph.layout, self.weights, self.log_weights, self.log_start, frames.table,
-            index_of(frames), 0, settings.table_bytes, random_state.random_sample((T, n_paths)),
+            frames.rows, 0, settings.table_bytes, random_state.random_sample((T, n_paths)),
             paths,
         )  # fmt: skip
         return paths if possible else paths[:0]
@@ -232,7 +238,7 @@ class _Sums:
 
     def __init__(self, chain, frames, offsets, order, seq_weights, log_z, posteriors, counts):
         self.chain, self.graph = chain, chain.graph
-        self.frames, self.index = frames, index_of(frames)
+        self.frames, self.index = frames, frames.rows
         self.offsets, self.order, self.seq_weights = offsets, order, seq_weights
         self.log_z, self.posteriors = log_z, posteriors
         self.edges = np.zeros(len(chain.weights)) if counts else None
@@ -320,7 +326,7 @@ class _Sums:
 
 def _decode(chain, frames, offsets, labels, n_jobs):
     graph = chain.graph
-    check_input(graph, frames, offsets)
+    chain._check(frames, offsets)
     whole_numbers = labels is None or labels.dtype.kind in "iu"
     of_nodes = graph.node_states
     if labels is not None and whole_numbers:
@@ -350,7 +356,7 @@ def _decode(chain, frames, offsets, labels, n_jobs):
 
 def _decoding(chain, frames, offsets, order, of_nodes, path, log_prob):
     """What decodes some sequences when it is called."""
-    graph, index = chain.graph, index_of(frames)
+    graph, index = chain.graph, frames.rows
     if order is not None:
         return partial(
             lanes_viterbi, graph.layout, chain.log_weights, chain.log_start, frames.table, index,
@@ -361,31 +367,6 @@ def _decoding(chain, frames, offsets, order, of_nodes, path, log_prob):
         viterbi, graph.layout, chain.log_weights, chain._max_entries, chain.log_start, table,
         by_node, index, offsets, of_nodes, settings.table_bytes, path, log_prob,
     )  # fmt: skip
-
-
-def check_input(graph, frames, offsets):
-    """What the kernels rely on: the size of frames, and no sequence beyond the horizon."""
-    check_frames(frames, graph.n_states, offsets[-1])
-    if graph.controller.horizon is not None:
-        graph.controller.check_lengths(offsets)
-
-
-def check_frames(frames, n_states, n_steps):
-    """Frames have one row per step and one column per state."""
-    if not isinstance(frames, (Frames, PendingFrames)):
-        raise TypeError(
-            f"log_likelihood of an emission must return Frames, not {type(frames).__name__}; write "
-            "skchmm.emissions.Frames(table)."
-        )
-    if frames.n_states != n_states:
-        raise ValueError(
-            f"The emission has {frames.n_states} states, but the chain has {n_states}."
-        )
-    if frames.n_steps != n_steps:
-        raise ValueError(
-            f"The emission gives the log-likelihoods of {frames.n_steps} steps, but there are "
-            f"{n_steps}."
-        )
 
 
 def labelled(path, labels):
@@ -419,8 +400,3 @@ def _by_node(graph, table, frames):
     wide = np.zeros((len(table), WIDTH * graph.ahead.n_blocks))
     wide[:, : graph.n_nodes] = table[:, graph.node_states]
     return wide, True
-
-
-def index_of(frames):
-    """The row of the table of each step, as kernels take it; None where it is the step itself."""
-    return None if frames.index is None else np.ascontiguousarray(frames.index, dtype=np.int32)

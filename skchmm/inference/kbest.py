@@ -29,13 +29,12 @@ def iterate_paths(chain, frames, begin, end):
         State indices. No path comes twice.
     """
     chain.graph.controller.check_length(end - begin)
-    rows = None if frames.index is None else np.ascontiguousarray(frames.index, dtype=np.int32)
     paths = BestPaths(
         chain.graph.layout,
         chain.log_weights,
         chain.log_start,
         frames.table,
-        rows,
+        frames.rows,
         begin,
         end - begin,
     )

@@ -5,7 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from .._kernels.semi_markov import SemiLayout, segment_posteriors, segment_viterbi
-from .chain import Smoothed, check_input, index_of, labelled, mark_infeasible
+from ..emissions.base import check_size
+from .chain import Smoothed, labelled, mark_infeasible
 from .durations import survival
 from .schedule import spread
 
@@ -46,14 +47,20 @@ class SemiMarkovChain:
                 np.log(start), np.log(durations), np.log(survival(durations)),
             )  # fmt: skip
 
+    def _check(self, frames, offsets):
+        """Kernels rely on the size of frames, and on tables that reach as far as a sequence."""
+        check_size(frames, self.graph.n_states, offsets[-1])
+        if self.graph.controller.horizon is not None:
+            self.graph.controller.check_lengths(offsets)
+
     def has(self, *parameters):
         """Whether these are the chain's parameters."""
         return all(map(np.array_equal, self.parameters, parameters))
 
     def decode(self, frames, offsets, *, labels=None, n_jobs=None):
         """Best paths: (labels, or state indices, (n_steps,), log P(path, Y) (n_sequences,))."""
-        check_input(self.graph, frames, offsets)
-        rows = index_of(frames)
+        self._check(frames, offsets)
+        rows = frames.rows
         path = np.empty(frames.n_steps, dtype=np.int32)
         log_prob = np.empty(len(offsets) - 1)
 
@@ -72,8 +79,8 @@ class SemiMarkovChain:
         return self._posteriors(frames, offsets, None, n_jobs, False, False).log_z
 
     def _posteriors(self, frames, offsets, seq_weights, n_jobs, marginals, counts):
-        check_input(self.graph, frames, offsets)
-        S, rows = self.graph.n_states, index_of(frames)
+        self._check(frames, offsets)
+        S, rows = self.graph.n_states, frames.rows
         shape = self.parameters[2].shape
         log_z = np.empty(len(offsets) - 1)
         gamma = np.empty((frames.n_steps, S)) if marginals else None
