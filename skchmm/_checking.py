@@ -66,7 +66,7 @@ def check_tables(n_labels, tables, accept, epochs):
 def check_paths(labels, offsets, n_labels):
     """Label indices (int32) and offsets (int64) of paths, all of them in range."""
     labels = _integers(labels, "labels", 0, n_labels - 1)
-    offsets = _integers(offsets, "offsets", 0, len(labels))
+    offsets = _integers(offsets, "offsets", 0, labels.size)
     if labels.ndim != 1 or offsets.ndim != 1 or len(offsets) == 0:
         raise ValueError("labels and offsets must be 1-d, and offsets start with 0.")
     if (offsets[1:] < offsets[:-1]).any():

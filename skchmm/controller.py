@@ -303,13 +303,13 @@ class Controller:
     def over(self, states):
         """The same controller with its labels in another order."""
         states = check_labels(states)
-        if states == self.states:
-            return self
         if set(states) != set(self.states):
             raise ValueError(
                 f"The controllers speak of different states, {list(self.states)} and "
                 f"{list(states)}."
             )
+        if states == self.states:
+            return self
         columns = [self._number[label] for label in states]
         return Controller(
             states,

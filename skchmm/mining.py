@@ -1,5 +1,6 @@
 """Constraints read off labelled sequences."""
 
+from collections.abc import Iterable
 from numbers import Integral, Real
 
 import numpy as np
@@ -247,7 +248,8 @@ class ConstraintMiner(DocumentedMixin, BaseEstimator):
         def complain(name, wanted):
             raise ValueError(f"{name} must be {wanted}, got {getattr(self, name)!r}.")
 
-        if isinstance(self.families, str) or not set(self.families) <= set(FAMILIES):
+        names = self.families if isinstance(self.families, Iterable) else [None]
+        if isinstance(names, str) or not all(isinstance(n, str) and n in FAMILIES for n in names):
             complain("families", f"a sequence of names among {', '.join(map(repr, FAMILIES))}")
         if not _is_number(self.min_presence) or not 0 <= self.min_presence <= 1:
             complain("min_presence", "between 0 and 1")

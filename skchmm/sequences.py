@@ -309,10 +309,11 @@ def _read_list(items, lengths, groups, name, read=None):
         raise ValueError(
             f"{name} is a list of sequences, which has its lengths already; give no lengths."
         )
-    if groups is not None and len(groups) != n_sequences:
+    if groups is not None and (_is_scalar(groups) or len(groups) != n_sequences):
+        given = repr(groups) if _is_scalar(groups) else len(groups)
         raise ValueError(
             f"{name} is a list of {n_sequences} sequences, which needs no groups; if a splitter "
-            f"needs them, give one a sequence, not {len(groups)}."
+            f"needs them, give one a sequence, not {given}."
         )
     plain = read is None and set(map(type, items)) == {np.ndarray}
     if plain:
@@ -423,7 +424,13 @@ def _series(values):
 
 
 def _array(values):
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise ValueError(
+            "Single values and sequences are mixed in one list; expected one value per step, or a "
+            "list of sequences."
+        ) from None
     if array.dtype.kind in "US" and not isinstance(values, np.ndarray) and array.ndim == 1:
         # numpy would spell None, NaN and numbers among strings out as strings
         kind = str if array.dtype.kind == "U" else bytes
