@@ -1,6 +1,7 @@
 """What is checked before it reaches a kernel: kernels take every index as it is."""
 
 import numbers
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -19,9 +20,14 @@ def check_integer(value, name, minimum):
     return int(value)
 
 
+def is_iterable(value):
+    """Whether there is something to go through; arrays without a dimension only look like it."""
+    return isinstance(value, Iterable) and getattr(value, "ndim", 1) != 0
+
+
 def check_labels(labels):
     """The labels of a controller as a tuple, all different."""
-    if not hasattr(labels, "__iter__"):
+    if not is_iterable(labels):
         raise ValueError(f"The labels of a controller must be a list; got {labels!r}.")
     labels = tuple(labels)
     try:

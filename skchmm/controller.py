@@ -8,7 +8,7 @@ that depend on time are piecewise constant in it: one table for each *epoch*.
 import numpy as np
 
 from . import _drawing, _language
-from ._checking import check_integer, check_labels, check_paths, check_tables
+from ._checking import check_integer, check_labels, check_paths, check_tables, is_iterable
 from ._functions import tabulate
 from ._kernels import automata
 from ._limits import limit_in_words, most_states
@@ -161,7 +161,7 @@ class Controller:
     # -------------------------------------------------------------- reading
     def encode(self, path):
         """Label indices of a path, int32."""
-        if not hasattr(path, "__iter__"):
+        if not is_iterable(path):
             raise ValueError(
                 f"A path is a sequence of labels, one per step, e.g. {list(self.states[:3])}; "
                 f"got {path!r}."

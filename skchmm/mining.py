@@ -1,6 +1,5 @@
 """Constraints read off labelled sequences."""
 
-from collections.abc import Iterable
 from numbers import Integral, Real
 
 import numpy as np
@@ -9,6 +8,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from . import _candidates
+from ._checking import is_iterable
 from ._documentation import DocumentedMixin
 from ._runs import read_runs
 from ._thresholds import bound_reaches, reaches, shortfall
@@ -248,7 +248,7 @@ class ConstraintMiner(DocumentedMixin, BaseEstimator):
         def complain(name, wanted):
             raise ValueError(f"{name} must be {wanted}, got {getattr(self, name)!r}.")
 
-        names = self.families if isinstance(self.families, Iterable) else [None]
+        names = self.families if is_iterable(self.families) else [None]
         if isinstance(names, str) or not all(isinstance(n, str) and n in FAMILIES for n in names):
             complain("families", f"a sequence of names among {', '.join(map(repr, FAMILIES))}")
         if not _is_number(self.min_presence) or not 0 <= self.min_presence <= 1:

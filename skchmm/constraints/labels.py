@@ -11,7 +11,8 @@ COMPARED = 500  # labels, and letters of one, that are compared to guess which o
 
 def plain(value):
     """A NumPy scalar as the Python value it equals; anything else untouched."""
-    return value.item() if isinstance(value, np.generic) else value
+    is_scalar = isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0)
+    return value.item() if is_scalar else value
 
 
 def is_collection(value):
@@ -19,7 +20,8 @@ def is_collection(value):
 
     A string is always one label.
     """
-    return isinstance(value, Iterable) and not isinstance(value, (str, bytes))
+    is_scalar = isinstance(value, (str, bytes)) or getattr(value, "ndim", 1) == 0
+    return isinstance(value, Iterable) and not is_scalar
 
 
 def sort_key(label):
