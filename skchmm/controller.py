@@ -357,7 +357,6 @@ class Controller:
         )
         copy.constraints_, copy._factors = list(constraints), list(controllers)
         copy._redundant = None
-        copy._is_minimal = self._is_minimal
         return copy
 
     # -------------------------------------------------------------- showing
