@@ -13,6 +13,7 @@ from skchmm.constraints import AtMostVisits
 PACKAGE = Path(skchmm.__file__).parent
 RNG = np.random.default_rng(0)
 X = [RNG.normal(size=(n, 2)) for n in (40, 25, 30)]
+SYMBOLS = [RNG.integers(4, size=n) for n in (40, 25, 30)]
 TIMES = [np.cumsum(RNG.exponential(size=len(x))) for x in X]
 Y = [RNG.integers(3, size=len(x)) for x in X]
 RULES = AtMostVisits(0, 30)
@@ -35,28 +36,53 @@ def files_of(call):
     return sorted(seen)
 
 
-def predict():
-    model = ConstrainedHMM(constraints=RULES).fit(X, Y)
+def predict(X, rules):
+    model = ConstrainedHMM(constraints=rules).fit(X, Y)
+    model.predict(X)
     return lambda: model.predict(X)
 
 
-def fit():
-    return lambda: ConstrainedHMM(3, constraints=RULES, n_iter=2, tol=np.inf).fit(X)
+def predict_one(X, rules):
+    model = ConstrainedHMM(constraints=rules).fit(X, Y)
+    return lambda: model.predict(X[0])
 
 
-def predict_in_continuous_time():
-    model = CTConstrainedHMM(constraints=RULES).fit(X, Y, times=TIMES)
+def fit(X, rules):
+    model = ConstrainedHMM(3, constraints=rules, n_iter=2, tol=np.inf)
+    return lambda: model.fit(X)
+
+
+def predict_in_continuous_time(X, rules):
+    model = CTConstrainedHMM(constraints=rules).fit(X, Y, times=TIMES)
+    model.predict(X, TIMES)
     return lambda: model.predict(X, TIMES)
 
 
-def fit_as_in_hmmlearn():
-    return lambda: hmm.GaussianHMM(3, n_iter=2, random_state=0).fit(X)
+def fit_as_in_hmmlearn(X, rules):
+    model = hmm.GaussianHMM(3, n_iter=2, random_state=0, constraints=rules)
+    stacked, lengths = np.concatenate(X).reshape(95, -1).astype(float), [40, 25, 30]
+    return lambda: model.fit(stacked, lengths)
 
 
+# What constraints are made of is read as they are compiled: the family's file, what all families
+# share, compile, limits, and two files of the controller.
+COMPILATION = 7
+
+
+@pytest.mark.parametrize("rules", [None, RULES], ids=["free", "rules"])
+@pytest.mark.parametrize("X", [X, SYMBOLS], ids=["numbers", "symbols"])
 @pytest.mark.parametrize(
     ("prepare", "most"),
-    [(predict, 8), (fit, 15), (predict_in_continuous_time, 12), (fit_as_in_hmmlearn, 18)],
+    [
+        (predict, 8),
+        (predict_one, 8),
+        (fit, 15),
+        (predict_in_continuous_time, 12),
+        (fit_as_in_hmmlearn, 18),
+    ],
 )
-def test_a_call_runs_through_few_files(prepare, most):
-    files = files_of(prepare())
+def test_a_call_runs_through_few_files(prepare, most, X, rules):
+    if "fit" in prepare.__name__:
+        most += COMPILATION * (rules is not None) + (X is SYMBOLS)  # symbols have a vocabulary
+    files = files_of(prepare(X, rules))
     assert len(files) <= most, f"{len(files)} files: {files}"

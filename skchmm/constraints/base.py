@@ -6,11 +6,9 @@ import inspect
 import numpy as np
 
 from ..controller import Controller
-from ..controller.checking import check_integer
-from ..controller.limits import limit_in_words, most_states
+from ..controller.checking import check_integer, limit_in_words, most_states
 from ..exceptions import ControllerTooLargeError
 from ..sequences.labels import as_labels, check_states, listing, plain, unique, unknown_labels
-from .tables import accepts_nothing
 
 registry = {}  # every concrete constraint by the name that `from_spec` knows it by
 
@@ -246,3 +244,28 @@ def short(constraint, width=200):
     """The repr for a message: long ones are cut."""
     text = repr(constraint)
     return text if len(text) <= width else f"{text[: width - 3]}..."
+
+
+def accepts_nothing(controller):
+    """Whether a minimal controller accepts no path."""
+    if len(controller.epochs) == 1 and controller.horizon is None:
+        # Trimmed: what is left leads to acceptance, however many steps away.
+        return not (controller.tables >= 0).any()
+    return controller.is_empty()
+
+
+def membership(states, members, inside, outside, accept, *, epochs=(0,)):
+    """The controller of two columns: the next state after a label in A, and after any other.
+
+    Parameters
+    ----------
+    states : tuple of labels
+    members : bool array (n_states,), which states are in A
+    inside, outside : int arrays (n,) or (n_epochs, n); -1 is dead
+    accept : bool array (n,)
+    epochs : first step of each epoch
+    """
+    inside = np.atleast_2d(np.asarray(inside, dtype=np.int32))
+    outside = np.atleast_2d(np.asarray(outside, dtype=np.int32))
+    tables = np.where(members, inside[:, :, None], outside[:, :, None])
+    return Controller(states, tables, np.asarray(accept, dtype=bool), epochs=epochs)

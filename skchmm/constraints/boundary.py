@@ -1,7 +1,6 @@
 """Where a path may start and end."""
 
-from .base import Constraint
-from .tables import membership
+from .base import Constraint, membership
 
 
 class StartsIn(Constraint):

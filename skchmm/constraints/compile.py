@@ -1,13 +1,12 @@
 """From constraints to one controller, and from a path to a verdict."""
 
-from ..controller import Controller, conflicts, intersection
+from ..controller import Controller, conflicts, everything, intersection
 from ..controller.checking import check_integer
 from ..exceptions import ControllerTooLargeError
 from ..sequences.labels import as_path, check_states, listing, unique
-from .base import is_constraint, short
+from .base import accepts_nothing, is_constraint, short
 from .limits import check_nesting, listed
 from .logic import And, build, labels_of
-from .tables import accepts_nothing, trivial
 
 # How large a product may get in the search for the smallest conflict.
 MAX_TRIAL = 20_000
@@ -68,7 +67,7 @@ def compile(constraints, states, *, max_nodes=1_000_000):
     states, max_nodes = check_states(states), check_integer(max_nodes, "max_nodes", 1)
     parts = flatten(constraints)
     if not parts:
-        return trivial(states).minimal()
+        return everything(states).minimal()
     controllers = [_checked(part, states, max_nodes) for part in parts]
     names = [short(part) for part in parts]
     product = intersection(controllers, names=names, max_nodes=max_nodes)
@@ -137,5 +136,5 @@ def satisfies(path, constraints, states=None):
         states = unique(path + [label for part in parts for label in labels_of(part)])
     states = check_states(states)
     # One automaton after the other: a path needs no product, and a contradiction is simply False.
-    controllers = [trivial(states)] + [build(part, states, 1_000_000) for part in parts]
+    controllers = [everything(states)] + [build(part, states, 1_000_000) for part in parts]
     return all(controller.accepts(path) for controller in controllers)

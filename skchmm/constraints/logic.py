@@ -30,6 +30,8 @@ def spec_of(part):
         raise ValueError(
             "A Controller has no plain specification; only declarative constraints have one"
         )
+    if not isinstance(part, Constraint):
+        raise ValueError(f"to_spec takes a constraint or a list of them, got {short(part)}")
     return part.to_spec()
 
 
@@ -136,7 +138,7 @@ class _Junction(_Combination):
     def to_spec(self):
         return {
             "type": type(self).__name__,
-            "constraints": [spec_of(part) for part in self.constraints],
+            "constraints": [spec_of(part) for part in self._listed()],
         }
 
     @classmethod

@@ -4,10 +4,9 @@ from collections.abc import Mapping, Set
 
 import numpy as np
 
-from ..controller import Controller
+from ..controller import Controller, everything
 from ..sequences.labels import as_labels, is_collection, sort_key, unique
 from .base import Constraint, one_or_many
-from .tables import trivial
 
 
 class Precedence(Constraint):
@@ -123,7 +122,7 @@ class ForbiddenEdges(Constraint):
         if pairs is None:
             raise self._error("edges must be a list of (from, to) pairs, e.g. [('A', 'B')]")
         if not pairs:
-            return trivial(states)
+            return everything(states)
         if not all(source and target for source, target in pairs):
             raise self._error("a side of an edge is an empty collection; name at least one label")
         self._check_known(self.labels(), states)

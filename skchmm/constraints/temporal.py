@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from .base import Constraint
-from .tables import membership, trivial
+from ..controller import everything
+from .base import Constraint, membership
 from .visitation import count_entries
 
 LAST_STEP = np.iinfo(np.int64).max
@@ -105,7 +105,7 @@ class CoolDown(Constraint):
         members = self._subset("states", states)
         delta = int(self.delta)
         if delta == 0:
-            return trivial(states)
+            return everything(states)
         # 0: free to enter; 1: in A; 1 + m: m steps outside, still closed.
         size = delta + 2
         self._check_size(size, states, max_nodes)
@@ -150,7 +150,7 @@ class MinDuration(Constraint):
         members = self._subset("states", states)
         k = int(self.k)
         if k <= 1:
-            return trivial(states)
+            return everything(states)
         # The state is the length of the run so far, k standing for k or more.
         self._check_size(k + 1, states, max_nodes)
         inside = np.minimum(np.arange(1, k + 2), k)

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from .base import Constraint
-from .tables import membership, trivial
+from ..controller import everything
+from .base import Constraint, membership
 
 
 def count_entries(constraint, states, at_least, at_most, max_nodes):
@@ -14,7 +14,7 @@ def count_entries(constraint, states, at_least, at_most, max_nodes):
     """
     members = constraint._subset("states", states)
     if at_most is None and at_least == 0:
-        return trivial(states)
+        return everything(states)
     size = 2 * at_least if at_most is None else 2 * at_most + 1
     constraint._check_size(size, states, max_nodes)
     now = np.arange(size)

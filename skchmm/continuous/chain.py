@@ -8,7 +8,7 @@ from .._kernels.forward_backward import scale_rows
 from .._kernels.gapped import feasible_steps, forward_backward
 from .._kernels.gapped_viterbi import best_steps
 from ..emissions.base import Frames, check_size
-from ..inference.chain import Smoothed, labelled, mark_infeasible
+from ..inference.chain import Smoothed, mark_infeasible
 from ..inference.schedule import spread
 from ..inference.settings import settings
 from .draws import draw_nodes
@@ -168,7 +168,8 @@ class ContinuousChain:
     def decode(self, frames, offsets, *, labels=None, n_jobs=None):
         """Best labels, or state indices, at the observations, and log P (n_sequences,)."""
         nodes, log_prob = self.decoder.decode_nodes(frames, offsets, n_jobs=n_jobs)
-        return labelled(self.decoder.states_of(nodes), labels), log_prob
+        states = self.decoder.states_of(nodes)
+        return states if labels is None else labels.take(states, mode="clip"), log_prob
 
     @property
     def decoder(self):

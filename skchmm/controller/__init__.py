@@ -3,8 +3,8 @@
 Public: `Controller`. The other modules are how it is built, compared, counted and drawn.
 """
 
-from .controller import Controller
+from .controller import Controller, everything
 from .minimise import coarsest_partition
 from .products import intersection, union
 
-__all__ = ["Controller", "coarsest_partition", "intersection", "union"]
+__all__ = ["Controller", "coarsest_partition", "everything", "intersection", "union"]

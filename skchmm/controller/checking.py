@@ -1,10 +1,18 @@
-"""What is checked before it reaches a kernel: kernels take every index as it is."""
+"""What is checked before it reaches a kernel, and how large automata may get.
+
+Kernels take every index as it is. `max_nodes` is what users set. An entry of a table takes about
+100 bytes while it is minimised, so that with many labels the memory is gone long before that many
+states are reached.
+"""
 
 import numbers
+from collections.abc import Iterable
 
 import numpy as np
 
 MAX_BITS = 1024
+ENTRIES_PER_NODE = 4
+_FEWEST_ENTRIES = 4_000_000  # also where max_nodes is small
 
 
 def check_integer(value, name, minimum):
@@ -19,9 +27,14 @@ def check_integer(value, name, minimum):
     return int(value)
 
 
+def is_iterable(value):
+    """Whether there is something to go through; arrays without a dimension only look like it."""
+    return isinstance(value, Iterable) and getattr(value, "ndim", 1) != 0
+
+
 def check_labels(labels):
     """The labels of a controller as a tuple, all different."""
-    if not hasattr(labels, "__iter__"):
+    if not is_iterable(labels):
         raise ValueError(f"The labels of a controller must be a list; got {labels!r}.")
     labels = tuple(labels)
     try:
@@ -66,7 +79,7 @@ def check_tables(n_labels, tables, accept, epochs):
 def check_paths(labels, offsets, n_labels):
     """Label indices (int32) and offsets (int64) of paths, all of them in range."""
     labels = _integers(labels, "labels", 0, n_labels - 1)
-    offsets = _integers(offsets, "offsets", 0, len(labels))
+    offsets = _integers(offsets, "offsets", 0, labels.size)
     if labels.ndim != 1 or offsets.ndim != 1 or len(offsets) == 0:
         raise ValueError("labels and offsets must be 1-d, and offsets start with 0.")
     if (offsets[1:] < offsets[:-1]).any():
@@ -92,3 +105,19 @@ def _integers(values, name, low, high):
     if array.ndim and array.size and (array.min() < low or array.max() > high):
         raise ValueError(f"{name} must lie between {low} and {high}.")
     return array
+
+
+def most_states(max_nodes, n_labels, n_epochs=1):
+    """The most automaton states that `max_nodes` allows over so many labels and epochs."""
+    entries = max(_FEWEST_ENTRIES, ENTRIES_PER_NODE * max_nodes)
+    return min(max_nodes, entries // (n_labels * n_epochs))
+
+
+def limit_in_words(max_nodes, n_labels, n_epochs=1):
+    """``more than max_nodes=10``, with what it comes to where labels are many."""
+    most = most_states(max_nodes, n_labels, n_epochs)
+    if most == max_nodes:
+        return f"more than max_nodes={max_nodes:,}"
+    epochs = "" if n_epochs == 1 else f" and {n_epochs:,} epochs"
+    allowed = f"max_nodes={max_nodes:,} allows with {n_labels:,} labels{epochs}"
+    return f"more than the {most:,} that {allowed}"

@@ -10,13 +10,18 @@ import numpy as np
 from .._kernels import automata
 from ..exceptions import ControllerTooLargeError
 from . import drawing, language
-from .checking import check_integer, check_labels, check_paths, check_tables
+from .checking import (
+    check_integer,
+    check_labels,
+    check_paths,
+    check_tables,
+    is_iterable,
+    limit_in_words,
+    most_states,
+)
 from .functions import tabulate
-from .limits import limit_in_words, most_states
-from .minimise import coarsest_partition, minimal_tables
+from .minimise import minimal_tables
 from .products import intersection, superfluous, union
-
-__all__ = ["Controller", "coarsest_partition", "intersection", "union"]
 
 # How large a product may get when redundant constraints are looked for.
 _TRIAL_LIMIT = 100_000
@@ -161,7 +166,7 @@ class Controller:
     # -------------------------------------------------------------- reading
     def encode(self, path):
         """Label indices of a path, int32."""
-        if not hasattr(path, "__iter__"):
+        if not is_iterable(path):
             raise ValueError(
                 f"A path is a sequence of labels, one per step, e.g. {list(self.states[:3])}; "
                 f"got {path!r}."
@@ -303,13 +308,13 @@ class Controller:
     def over(self, states):
         """The same controller with its labels in another order."""
         states = check_labels(states)
-        if states == self.states:
-            return self
         if set(states) != set(self.states):
             raise ValueError(
                 f"The controllers speak of different states, {list(self.states)} and "
                 f"{list(states)}."
             )
+        if states == self.states:
+            return self
         columns = [self._number[label] for label in states]
         return Controller(
             states,
@@ -357,7 +362,6 @@ class Controller:
         )
         copy.constraints_, copy._factors = list(constraints), list(controllers)
         copy._redundant = None
-        copy._is_minimal = self._is_minimal
         return copy
 
     # -------------------------------------------------------------- showing
@@ -391,3 +395,8 @@ def _is_key(x, table):
         return x in table
     except TypeError:
         return False
+
+
+def everything(states):
+    """The controller that accepts every path."""
+    return Controller(states, np.zeros((1, len(states)), dtype=np.int32), np.array([True]))

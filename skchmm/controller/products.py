@@ -6,8 +6,7 @@ import numpy as np
 
 from .._kernels import automata
 from ..exceptions import ControllerTooLargeError
-from .checking import check_integer
-from .limits import limit_in_words, most_states
+from .checking import check_integer, limit_in_words, most_states
 
 # Beyond this many joint states it pays to minimise between the factors of a product.
 _JOINT_LIMIT = 100_000

@@ -1,7 +1,7 @@
 """Numeric rows: densities and moments of a set of Gaussians, and start values.
 
-Missing values are marginalised. Both Gaussian emissions use this module: a state is one component
-of the set, or several of them. Covariances are compact: spherical (k,), diag (k, d), full (k, d, d).
+Missing values are marginalised. For the Gaussian emissions a state is one component of the set, or
+several of them. Covariances are compact: spherical (k,), diag (k, d), full (k, d, d).
 """
 
 import numpy as np

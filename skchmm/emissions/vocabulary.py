@@ -3,6 +3,7 @@
 import numpy as np
 
 from .._kernels.symbols import code_run
+from ..sequences.forms import PLAIN
 from ..sequences.values import as_array, is_missing, missing_in, of_series, plain
 
 _MAX_INT64 = np.iinfo(np.int64).max
@@ -14,7 +15,8 @@ def columns_of(X):
         return [of_series(X.iloc[:, j]) for j in range(X.shape[1])]
     if hasattr(X, "columns"):
         return [of_series(X[name]) for name in X.columns]
-    X = as_array(X, "X")
+    if type(X) is not np.ndarray or X.dtype not in PLAIN:
+        X = as_array(X, "X")
     if X.ndim not in (1, 2):
         raise ValueError(f"Expected symbols in a 1-d or 2-d array, got {X.ndim} dimensions.")
     if X.dtype.kind == "c":

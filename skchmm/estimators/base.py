@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._documentation import DocumentedMixin
 from ..constraints.compile import compile, flatten
+from ..controller import everything
 from ..emissions import Precomputed
 from ..emissions.base import Frames, PendingFrames, check_size, steps_in_part
 from ..graph import AugmentedGraph
@@ -153,12 +154,13 @@ class SequenceEstimator(DocumentedMixin, BaseEstimator):
 
     def _compile(self, constraints):
         """Take these constraints as those of the model, before its parameters are learned."""
+        states, self._chains = self.classes_.tolist(), {}
+        if constraints is None:
+            self.constraints_, self.controller_ = [], everything(states)
+            return
         self.constraints_ = flatten(constraints)
-        self.controller_ = compile(
-            self.constraints_, self.classes_.tolist(), max_nodes=self.max_nodes
-        )
+        self.controller_ = compile(self.constraints_, states, max_nodes=self.max_nodes)
         self._check_controller(self.controller_, self.constraints_)
-        self._chains = {}
 
     def _check_controller(self, controller, constraints):
         """Refuse constraints that have no meaning for the model."""

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 
 from ..constraints.compile import flatten
 from ..constraints.rules import warn_not_enforced
-from ..constraints.tables import trivial
 from ..continuous.semantics import SEMANTICS, check_jump_path, split_jump_rules
+from ..controller import everything
 from ..sequences.times import read_times
 from .continuous_questions import CTQuestionsMixin
 from .continuous_sampling import CTSamplingMixin
@@ -165,7 +165,7 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, LikelihoodModel):
         self.constraints_, states = flatten(constraints), self.classes_.tolist()
         self._mask, self.not_enforced_ = split_jump_rules(self.constraints_, states, self.max_nodes)
         warn_not_enforced(self, self.not_enforced_)
-        self.controller_ = trivial(tuple(states))
+        self.controller_ = everything(tuple(states))
         self._chains = {}
 
     def _check_controller(self, controller, constraints):

@@ -348,7 +348,9 @@ def pop_sample_weight(weights):
 
 
 def mine_constraints(constraints, y, lengths, groups):
-    """Constraints as a flat list; a miner in it learns from y."""
+    """Constraints as a flat list, or None; a miner among them learns from y."""
+    if constraints is None:
+        return None
     given = list(constraints) if isinstance(constraints, (list, tuple)) else [constraints]
     parts = []
     for part in given:

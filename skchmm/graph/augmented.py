@@ -15,7 +15,7 @@ import numpy as np
 
 from .._kernels import automata
 from .._kernels.layout import Layout
-from ..controller import Controller, coarsest_partition
+from ..controller import coarsest_partition, everything
 from ..exceptions import ControllerTooLargeError
 
 WIDTH = 8  # targets of a block
@@ -97,9 +97,7 @@ class AugmentedGraph:
     @classmethod
     def unconstrained(cls, states, start_support, support):
         """The graph of the chain alone."""
-        S = len(states)
-        everything = Controller(states, np.zeros((1, S), dtype=np.int32), [True])
-        return cls(everything, start_support, support)
+        return cls(everything(states), start_support, support)
 
     def matches(self, start_support, support):
         """Whether the graph was built for this support."""

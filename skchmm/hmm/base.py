@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..constraints.compile import compile, flatten
+from ..controller import everything
 from ..estimators.base import ALGORITHMS
 from ..estimators.likelihood import LikelihoodModel
 from ..estimators.reasons import ReasonsMixin
@@ -208,10 +209,10 @@ class BaseHMM(LearningMixin, AnswersMixin, ReasonsMixin, LikelihoodModel):
     @property
     def constraints_(self):
         """The constraints as a flat list, mined ones included."""
+        if self.constraints is None:
+            return []
         given, found = self._skchmm_mined
-        if given is not None and given is self.constraints:
-            return found
-        return flatten(self.constraints)
+        return found if given is self.constraints else flatten(self.constraints)
 
     @property
     def controller_(self):
@@ -219,7 +220,9 @@ class BaseHMM(LearningMixin, AnswersMixin, ReasonsMixin, LikelihoodModel):
         constraints, states = self.constraints_, self.classes_.tolist()
         key = (constraints, states, self.max_nodes)
         if self._skchmm_controller[0] != key:
-            controller = compile(constraints, states, max_nodes=self.max_nodes)
+            controller = everything(states)
+            if constraints:
+                controller = compile(constraints, states, max_nodes=self.max_nodes)
             self._skchmm_controller, self._chains = (key, controller), {}
         return self._skchmm_controller[1]
 
@@ -237,7 +240,8 @@ class BaseHMM(LearningMixin, AnswersMixin, ReasonsMixin, LikelihoodModel):
         return HookedEmission(self) if emission is None else emission
 
     def _compile(self, constraints):
-        self._skchmm_mined = (self.constraints, flatten(constraints))
+        if constraints is not None:
+            self._skchmm_mined = (self.constraints, flatten(constraints))
 
     def _conclude(self):
         self._chain()

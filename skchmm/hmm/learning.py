@@ -378,7 +378,7 @@ def labels_or_lengths(X, y, lengths):
     if values.ndim != 1 or values.dtype.kind not in "iu":
         return y, lengths
     n = X.shape[0] if hasattr(X, "shape") else len(X)
-    return (None, values) if len(values) != n or (values == 1).all() else (y, None)
+    return (None, values.tolist()) if len(values) != n or (values == 1).all() else (y, None)
 
 
 def _update(old, counts, prior, fixed):

@@ -6,8 +6,7 @@ import numpy as np
 
 from ..constraints.base import short
 from ..constraints.logic import build
-from ..constraints.tables import trivial
-from ..controller import intersection
+from ..controller import everything, intersection
 from ..controller.conflicts import irreducible, smallest_conflict
 from ..emissions.base import Frames
 from ..exceptions import ControllerTooLargeError
@@ -176,7 +175,7 @@ class Explainer:
 
     def _product(self, rules):
         if rules not in self._products:
-            chosen = [trivial(self.states)] + [self.rules[k] for k in rules]
+            chosen = [everything(self.states)] + [self.rules[k] for k in rules]
             self._products[rules] = intersection(chosen, max_nodes=self._max_nodes)
         return self._products[rules]
 

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._documentation import DocumentedMixin
 from .._thresholds import bound_reaches, reaches, shortfall
 from ..constraints import ForbiddenEdges
+from ..controller.checking import is_iterable
 from ..sequences.aligned import read_label_sequences
 from ..sequences.labels import check_states
 from ..sequences.runs import read_runs
@@ -247,7 +248,8 @@ class ConstraintMiner(DocumentedMixin, BaseEstimator):
         def complain(name, wanted):
             raise ValueError(f"{name} must be {wanted}, got {getattr(self, name)!r}.")
 
-        if isinstance(self.families, str) or not set(self.families) <= set(FAMILIES):
+        names = self.families if is_iterable(self.families) else [None]
+        if isinstance(names, str) or not all(isinstance(n, str) and n in FAMILIES for n in names):
             complain("families", f"a sequence of names among {', '.join(map(repr, FAMILIES))}")
         if not _is_number(self.min_presence) or not 0 <= self.min_presence <= 1:
             complain("min_presence", "between 0 and 1")

@@ -28,6 +28,9 @@ from sklearn.exceptions import DataConversionWarning
 from .._kernels.rows import cut, ends_of, join
 from .values import as_array, concatenate, is_plain_type, missing_in, plain
 
+# Types of arrays that are used as they are; other ones may be too, after a closer look.
+PLAIN = frozenset(map(np.dtype, ("f8", "f4", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1", "?")))
+
 
 class Sequences:
     """Rows of one or more sequences, one after the other.
@@ -139,7 +142,7 @@ def read_sequences(X, *, lengths=None, groups=None, name="X"):
     -------
     Sequences
     """
-    if type(X) is not np.ndarray or X.dtype.kind == "O" or not is_plain_type(X.dtype):
+    if type(X) is not np.ndarray or not (X.dtype in PLAIN or _is_plain(X.dtype)):
         if issparse(X):
             raise _sparse(name)
         if holds_sequences(X, name):
@@ -392,6 +395,10 @@ def holds_sequences(X, name="X"):
     )
 
 
+def _is_plain(dtype):
+    return dtype.kind != "O" and is_plain_type(dtype)
+
+
 def _rows(X, name):
     """An array, or a dataframe that scikit-learn can validate, from anything array-like."""
     if hasattr(X, "columns") and hasattr(X, "shape"):
@@ -415,9 +422,7 @@ def _hint_at_letters(sequences):
 
 def _vector(values, name):
     if type(values) is np.ndarray:
-        array = (
-            values if values.dtype.kind != "O" and is_plain_type(values.dtype) else plain(values)
-        )
+        array = values if values.dtype in PLAIN or _is_plain(values.dtype) else plain(values)
     elif issparse(values):
         raise _sparse(name)
     else:

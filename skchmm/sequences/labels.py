@@ -13,7 +13,8 @@ COMPARED = 500  # labels, and letters of one, that are compared to guess which o
 
 def plain(value):
     """A NumPy scalar as the Python value it equals; anything else untouched."""
-    return value.item() if isinstance(value, np.generic) else value
+    is_scalar = isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0)
+    return value.item() if is_scalar else value
 
 
 def is_collection(value):
@@ -21,7 +22,8 @@ def is_collection(value):
 
     A string is always one label.
     """
-    return isinstance(value, Iterable) and not isinstance(value, (str, bytes))
+    is_scalar = isinstance(value, (str, bytes)) or getattr(value, "ndim", 1) == 0
+    return isinstance(value, Iterable) and not is_scalar
 
 
 def sort_key(label):
@@ -135,9 +137,11 @@ def choose_states(states, n_states, labels, default=None):
         if len(set(classes.tolist())) != len(classes) or len(classes) == 0:
             raise ValueError(f"states must be distinct labels, got {states!r}.")
     elif labels is not None and known_labels(labels).any():
-        classes = np.unique(labels[known_labels(labels)])
+        classes = labels[known_labels(labels)]
         if labels.dtype.kind == "O":
-            classes = label_array(classes.tolist())
+            classes = label_array(sorted(_distinct(classes.tolist()), key=sort_key))
+        else:
+            classes = np.unique(classes)
     elif n_states is not None:
         if not isinstance(n_states, (int, np.integer)) or n_states < 1:
             raise ValueError(f"n_states must be a positive integer, got {n_states!r}.")
@@ -157,6 +161,14 @@ def choose_states(states, n_states, labels, default=None):
     return classes
 
 
+def _distinct(labels):
+    try:
+        return set(labels)
+    except TypeError:
+        wrong = next(label for label in labels if not _is_hashable(label))
+        raise ValueError(f"Labels are strings or integers; y has {_cut(repr(wrong))}.") from None
+
+
 def label_array(values):
     """An array of labels that does not turn numbers among strings into strings."""
     values = list(values)
@@ -170,17 +182,16 @@ def label_array(values):
 
 
 def known_labels(y, minus_one=True):
-    """Where labels are given: not None, not NaN and, among integers, not -1."""
-    if y.dtype.kind in "iu":
-        return y != -1 if minus_one else np.ones(len(y), dtype=bool)
-    if y.dtype.kind == "f":
-        known = ~np.isnan(y)
-        return known & (y != -1) if minus_one and (y[known] == np.rint(y[known])).all() else known
+    """Where labels are given: not None, NaN or NA and, among integers, not -1."""
+    known = ~missing_in(y)
+    if not minus_one:
+        return known
     if y.dtype.kind == "O":
-        return np.array(
-            [not (v is None or v != v or (minus_one and _is_minus_one(v))) for v in y], dtype=bool
-        )
-    return np.ones(len(y), dtype=bool)
+        return known & ~np.fromiter(map(_is_minus_one, y.tolist()), dtype=bool, count=len(y))
+    numbers = y.dtype.kind in "iu" or (
+        y.dtype.kind == "f" and (y[known] == np.rint(y[known])).all()
+    )
+    return known & (y != -1) if numbers else known
 
 
 def _is_minus_one(value):
