@@ -37,8 +37,8 @@ MAY_IMPORT = {
     },
     "decoders": FOUNDATION
     | {"sequences", "constraints", "emissions", "inference", "estimators"},
-    "hmm": {"sequences", "constraints", "emissions", "inference", "estimators"},
-    "mining": {"_documentation", "_thresholds", "sequences", "constraints"},
+    "hmm": {"sequences", "controller", "constraints", "emissions", "inference", "estimators"},
+    "mining": {"_documentation", "_thresholds", "controller", "sequences", "constraints"},
     "metrics": FOUNDATION | {"_thresholds", "sequences", "constraints"},
     "quantizer": {"_documentation", "sequences"},
     "datasets": {"exceptions", "constraints", "graph", "inference"},
