@@ -7,6 +7,7 @@ and weights.
 
 from .base import BaseHMM
 from .categorical import CategoricalHMM
+from .conversion import from_hmmlearn, load_hmmlearn
 from .gaussian import GaussianHMM
 from .gmm import GMMHMM
 from .monitor import ConvergenceMonitor
@@ -21,4 +22,6 @@ __all__ = [
     "GaussianHMM",
     "MultinomialHMM",
     "PoissonHMM",
+    "from_hmmlearn",
+    "load_hmmlearn",
 ]

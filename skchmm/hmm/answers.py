@@ -7,6 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..estimators.base import ALGORITHMS
 from ..estimators.questions import QuestionsMixin
 from ..inference.sampling import draw_constrained_paths
+from .hooks import as_rows, overridden
 from .learning import labels_or_lengths, underflow
 
 
@@ -48,6 +49,8 @@ class AnswersMixin(QuestionsMixin):
         if algorithm not in ALGORITHMS:
             raise ValueError(f"Unknown decoder {algorithm!r}; use one of {ALGORITHMS}.")
         sequences = self._read(X, lengths, groups)
+        if algorithm != "posterior" and overridden(self, f"_decode_{algorithm}"):
+            return self._decode_each(sequences, getattr(self, f"_decode_{algorithm}"))
         frames = self._pending(sequences)
         if algorithm == "viterbi":
             path, values = self._best_paths(sequences, frames, self.classes_)
@@ -59,6 +62,24 @@ class AnswersMixin(QuestionsMixin):
                 values = np.log(posteriors[np.arange(len(path)), path])
             path = self.classes_.take(path)
         return float(np.sum(values)), sequences.restore(path)
+
+    def _decode_each(self, sequences, decoder):
+        rows = as_rows(sequences.X)
+        decoded = [decoder(rows[begin:end]) for begin, end in sequences.ranges]
+        path = self.classes_.take(np.concatenate([path for _, path in decoded]))
+        return float(sum(log_prob for log_prob, _ in decoded)), sequences.restore(path)
+
+    def _decode_viterbi(self, X):
+        """log P(path, X) of one sequence, and the states of the path as numbers."""
+        sequences = self._read(X, None, None)
+        path, log_prob = self._best_paths(sequences, self._frames(sequences))
+        return float(log_prob[0]), path
+
+    def _decode_map(self, X):
+        """The sum of the largest posteriors of one sequence, and their states as numbers."""
+        sequences = self._read(X, None, None)
+        posteriors = self._posteriors(sequences, self._frames(sequences))
+        return float(posteriors.max(axis=1).sum()), posteriors.argmax(axis=1)
 
     def score_samples(self, X, lengths=None, *, groups=None):
         """The log-likelihood of all sequences together, and the posteriors of the states.
@@ -88,6 +109,7 @@ class AnswersMixin(QuestionsMixin):
         -------
         float
         """
+        X = self._stacked(X, y if lengths is None else lengths)
         y, lengths = labels_or_lengths(X, y, lengths)
         return super().score(X, y, lengths=lengths, groups=groups)
 

@@ -16,7 +16,14 @@ from ..estimators.likelihood import LikelihoodModel
 from ..estimators.reasons import ReasonsMixin
 from ..sequences.labels import label_array
 from .answers import AnswersMixin
-from .hooks import HookedEmission, Learned, learn, overridden
+from .hooks import (
+    HookedEmission,
+    Learned,
+    learn,
+    overridden,
+    refuse_what_is_never_called,
+    stacked,
+)
 from .learning import LearningMixin
 from .monitor import ConvergenceMonitor
 
@@ -88,6 +95,7 @@ class BaseHMM(LearningMixin, AnswersMixin, ReasonsMixin, LikelihoodModel):
     n_features = Learned()
 
     # What fit notes, under names that subclasses written for hmmlearn do not use.
+    _skchmm_transitions = None  # expected of the sequence that is being learned from
     _skchmm_labels = None  # of states, found in y
     _skchmm_mined = (None, None)  # constraints as given, and as they came out of mining
     _skchmm_controller = (None, None)  # what it was compiled from, and itself
@@ -137,6 +145,10 @@ class BaseHMM(LearningMixin, AnswersMixin, ReasonsMixin, LikelihoodModel):
         self.on_infeasible = on_infeasible
         self.max_nodes = max_nodes
         self.n_jobs = n_jobs
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        refuse_what_is_never_called(cls)
 
     @classmethod
     def from_parameters(
@@ -300,7 +312,12 @@ class BaseHMM(LearningMixin, AnswersMixin, ReasonsMixin, LikelihoodModel):
         if not reset:
             check_is_fitted(self)
             self._check()
-        return super()._read(X, lengths, groups, reset=reset)
+        return super()._read(self._stacked(X, lengths), lengths, groups, reset=reset)
+
+    def _stacked(self, X, lengths):
+        if not isinstance(X, (list, tuple)):
+            return X
+        return stacked(X, lengths, self.__sklearn_tags__().input_tags.one_d_array)
 
     def _check_features(self, X, reset):
         if len(X.shape) == 1 and not self.__sklearn_tags__().input_tags.one_d_array:
@@ -329,9 +346,12 @@ class BaseHMM(LearningMixin, AnswersMixin, ReasonsMixin, LikelihoodModel):
 
     def _check_states(self):
         """As many states as labels, where the user has named them."""
+        given = vars(self)["n_components"]
+        if not isinstance(given, (int, np.integer)) or given < 1:
+            raise ValueError(f"n_components must be a positive integer, got {given!r}.")
         if self.states is None:
             return
-        states, given = label_array(self.states), vars(self)["n_components"]
+        states = label_array(self.states)
         if len(set(states.tolist())) != len(states) or len(states) == 0:
             raise ValueError(f"states must be distinct labels, got {self.states!r}.")
         if given not in (1, len(states)):
@@ -365,6 +385,11 @@ class BaseHMM(LearningMixin, AnswersMixin, ReasonsMixin, LikelihoodModel):
         """Free parameters under each letter."""
         S = self.n_components
         return {"s": S - 1, "t": S * (S - 1)}
+
+
+# hmmlearn's own names.
+_BaseHMM = BaseHMM
+DECODER_ALGORITHMS = frozenset(("viterbi", "map"))
 
 
 def check_not_negative(X):

@@ -50,6 +50,34 @@ def overridden(model, *names):
     return False
 
 
+# Steps of hmmlearn that have no counterpart here: to override them would change nothing.
+NEVER_CALLED = (
+    "_accumulate_sufficient_statistics_log",
+    "_accumulate_sufficient_statistics_scaling",
+    "_compute_posteriors_log",
+    "_compute_posteriors_scaling",
+    "_estep_begin",
+    "_fit_log",
+    "_fit_scaling",
+    "_score",
+    "_score_log",
+    "_score_scaling",
+)
+
+
+def refuse_what_is_never_called(kind):
+    """Raise if a class outside this package overrides a step that is not taken here."""
+    if kind.__module__.startswith("skchmm."):
+        return
+    wrong = [name for name in NEVER_CALLED if name in vars(kind)]
+    if wrong:
+        raise TypeError(
+            f"{kind.__name__} defines {', '.join(wrong)}, which skchmm.hmm never called: override "
+            "_compute_log_likelihood, _accumulate_sufficient_statistics, _do_estep, _do_mstep, "
+            "_compute_lower_bound, _decode_viterbi or _decode_map instead."
+        )
+
+
 class HookedEmission(Emission):
     """The likelihood that a subclass computes, sequence by sequence, as an emission.
 
@@ -88,3 +116,45 @@ def as_rows(X):
     """Rows as the 2-d array that the hooks take."""
     X = np.asarray(X)
     return X[:, None] if X.ndim == 1 else X
+
+
+def stacked(X, lengths, one_column):
+    """A list of rows, each a 1-d array, as one array; anything else as it is.
+
+    With one column, 1-d arrays are sequences of symbols, unless there are lengths or every one of
+    them holds a single symbol.
+    """
+    if not isinstance(X, (list, tuple)) or not all(
+        isinstance(row, np.ndarray) and row.ndim == 1 for row in X
+    ):
+        return X
+    sizes = {len(row) for row in X}
+    if len(sizes) != 1 or (one_column and lengths is None and sizes != {1}):
+        return X
+    return np.stack(X)
+
+
+def lattices(lattice, startprob, transmat, scaling):
+    """hmmlearn's forward and backward lattices (T, S) of one sequence.
+
+    alpha_t(j) = b_t(j) sum_i alpha_{t-1}(i) P(i, j); beta_t(i) = sum_j P(i, j) b_{t+1}(j)
+    beta_{t+1}(j). With `scaling`, `lattice` holds likelihoods and every row is divided by the sum
+    of that of alpha; otherwise it holds logarithms, and so do the results. O(T S^2).
+    """
+    b = lattice if scaling else np.exp(lattice - lattice.max(axis=1, keepdims=True))
+    T, alpha, beta, scale = len(b), np.empty(b.shape), np.empty(b.shape), np.empty(len(b))
+    now = startprob * b[0]
+    for t in range(T):
+        if t > 0:
+            now = (alpha[t - 1] @ transmat) * b[t]
+        scale[t] = 1.0 / now.sum()
+        alpha[t] = now * scale[t]
+    beta[-1] = scale[-1]
+    for t in range(T - 2, -1, -1):
+        beta[t] = transmat @ (b[t + 1] * beta[t + 1]) * scale[t]
+    if scaling:
+        return alpha, beta
+    with np.errstate(divide="ignore"):
+        log_scale = np.cumsum(lattice.max(axis=1) - np.log(scale))
+        log_beta = np.log(beta) + log_scale[-1] - log_scale[:, None] - np.log(scale)[:, None]
+        return np.log(alpha) + log_scale[:, None], log_beta

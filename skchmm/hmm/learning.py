@@ -14,10 +14,11 @@ from sklearn.utils import check_random_state
 
 from ..emissions.base import steps_in_part
 from ..estimators.em import Progress, accumulation, expect, parts_of, with_callbacks
+from ..estimators.likelihood import Data
 from ..estimators.transitions import count_labels, normalise, read_fixed
-from ..sequences.forms import holds_sequences
+from ..sequences.forms import holds_sequences, read_sequences
 from ..sequences.labels import known_labels
-from .hooks import as_rows, forget, learn, overridden
+from .hooks import as_rows, forget, lattices, learn, overridden
 
 _log = logging.getLogger("skchmm.hmm")
 
@@ -64,6 +65,7 @@ class LearningMixin:
         -------
         self
         """
+        X = self._stacked(X, y if lengths is None else lengths)
         y, lengths = labels_or_lengths(X, y, lengths)
         return self._fit_sequences(X, y, lengths, groups, weights)
 
@@ -181,6 +183,9 @@ class LearningMixin:
             if fixed is not None:
                 setattr(self, name, normalise(getattr(self, name), fixed))
         self._check()
+        return self._parts(data)
+
+    def _parts(self, data):
         emission = self.emission_
         encoded = emission.encode(data.sequences.X, data.offsets, reset=False)
         least = None if self._accumulates_itself() else steps_in_part(emission)
@@ -207,33 +212,30 @@ class LearningMixin:
         monitor._reset()
         for iteration in range(self.n_iter):
             progress.begin()
-            log_prob, statistics = self._do_estep(data, parts)
+            if overridden(self, "_do_estep"):
+                rows, lengths = as_rows(data.sequences.X), data.sequences.lengths
+                statistics, log_prob = self._do_estep(rows, lengths)
+            else:
+                log_prob, statistics = self._statistics(data, parts)
+            bound = self._compute_lower_bound(log_prob)
             self._do_mstep(statistics)
-            monitor.report(log_prob)
-            stop = progress.end(iteration, log_prob, None)
+            monitor.report(bound)
+            stop = progress.end(iteration, bound, None)
             if monitor.converged or stop:
                 break
 
-    def _do_estep(self, data, parts):
-        seen = []
-
-        def look(part, frames, posteriors):
-            seen.append((frames, posteriors))
-            return {}
-
-        emission, itself = self.emission_, self._accumulates_itself()
-        accumulate = look if itself else accumulation(emission)
-        log_prob, expected = self._expect(emission, data, parts, accumulate)
-        statistics = self._initialize_sufficient_statistics()
+    def _statistics(self, data, parts):
+        """The log-likelihood, and the statistics of an iteration."""
+        emission, statistics = self.emission_, self._initialize_sufficient_statistics()
+        if self._accumulates_itself():
+            return self._accumulate_by_sequence(emission, statistics, data, parts[0]), statistics
+        log_prob, expected = self._expect(emission, data, parts, accumulation(emission))
         statistics["nobs"] += data.sequences.n_sequences
         if "s" in self.params:
             statistics["start"] += expected.starts
         if "t" in self.params:
             statistics["trans"] += expected.smoothed.counts.transitions
-        if itself:
-            self._accumulate_by_sequence(statistics, *seen[0], data)
-        else:
-            self._add(statistics, expected.statistics)
+        self._add(statistics, expected.statistics)
         return log_prob, statistics
 
     def _expect(self, emission, data, parts, accumulate):
@@ -243,13 +245,33 @@ class LearningMixin:
         )  # fmt: skip
         return self._objective(expected.smoothed.log_z, data, emission), expected
 
-    def _accumulate_by_sequence(self, statistics, frames, posteriors, data):
-        lattice = frames.dense()
-        if self.implementation == "scaling":
-            lattice = np.exp(lattice)
-        rows, cuts = as_rows(data.sequences.X), data.offsets[1:-1]
-        for pieces in zip(*(np.split(part, cuts) for part in (rows, lattice, posteriors))):
-            self._accumulate_sufficient_statistics(statistics, *pieces, None, None)
+    def _accumulate_by_sequence(self, emission, statistics, data, part):
+        """Let a subclass look at one sequence after the other, as hmmlearn does."""
+        chain, log_z = self._chain(), np.empty(data.sequences.n_sequences)
+        frames, rows = emission.log_likelihood(part.encoded), as_rows(data.sequences.X)
+        self._check_underflow(frames)
+        scaling = self.implementation == "scaling"
+        for s, (begin, end) in enumerate(data.sequences.ranges):
+            mine, weight = frames.part(begin, end), data.weights[s : s + 1]
+            held = mine if data.codes is None else mine.clamp(data.codes[begin:end])
+            smoothed = chain.smooth(
+                held, np.array([0, end - begin]), seq_weights=weight, counts=True
+            )
+            log_z[s] = smoothed.log_z[0]
+            if weight[0] == 0 or log_z[s] == -np.inf:
+                continue
+            lattice, there = mine.dense(), (None, None)
+            if scaling:
+                lattice = np.exp(lattice)
+            if not self.constraints_:
+                there = lattices(lattice, self.startprob_, self.transmat_, scaling)
+            self._skchmm_transitions = smoothed.counts.transitions
+            posteriors = smoothed.posteriors * weight[0]
+            self._accumulate_sufficient_statistics(
+                statistics, rows[begin:end], lattice, posteriors, *there
+            )
+        self._skchmm_transitions = None
+        return self._objective(log_z, data, emission)
 
     def _check_underflow(self, frames):
         if self.implementation != "scaling":
@@ -319,13 +341,28 @@ class LearningMixin:
             self._add(statistics, emission.accumulate(nothing, np.zeros((1, S))))
         return statistics
 
+    def _do_estep(self, X, lengths):
+        """The statistics of an iteration, and the log-likelihood."""
+        data = Data(read_sequences(X, lengths=lengths), None, None)
+        log_prob, statistics = self._statistics(data, self._parts(data))
+        return statistics, log_prob
+
+    def _compute_lower_bound(self, curr_logprob):
+        """What EM climbs, and reports to the monitor."""
+        return curr_logprob
+
     def _accumulate_sufficient_statistics(
         self, stats, X, lattice, posteriors, fwdlattice, bwdlattice
     ):
-        """Add what one sequence says of the emission; starts and transitions are counted before.
+        """Add what one sequence says.
 
-        `fwdlattice` and `bwdlattice` are None: under constraints there is none over states.
+        `fwdlattice` and `bwdlattice` are None under constraints: there are none over states.
         """
+        stats["nobs"] += 1
+        if "s" in self.params:
+            stats["start"] += posteriors[0]
+        if "t" in self.params and self._skchmm_transitions is not None:
+            stats["trans"] += self._skchmm_transitions
         emission = self._emission()
         if emission is not None:
             self._add(stats, emission.accumulate(emission.encode(X, reset=False), posteriors))
