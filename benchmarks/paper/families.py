@@ -19,13 +19,17 @@ MOST_BACKWARD = N_STEPS // 10
 FAMILIES = ("precedence", "stages", "visitation")
 
 
-def random_chain(seed, constraints=None):
-    """The paper's chain: Dirichlet 1.0 (starts), 0.5 (rows of P), 0.3 (rows of B)."""
+def random_chain(seed, constraints=None, *, rows=0.5, symbols=0.3, stay=0.0):
+    """The paper's chain: Dirichlet 1.0 (starts), 0.5 (rows of P), 0.3 (rows of B).
+
+    The larger `symbols`, the less they tell of the state; `stay` is added on the diagonal of P.
+    """
     rng = np.random.default_rng(seed)
     S = len(STATES)
     startprob = rng.dirichlet(np.ones(S))
-    transmat = rng.dirichlet(np.full(S, 0.5), size=S)
-    emissionprob = rng.dirichlet(np.full(N_SYMBOLS, 0.3), size=S)
+    transmat = rng.dirichlet(np.full(S, rows), size=S)
+    transmat = stay * np.eye(S) + (1 - stay) * transmat
+    emissionprob = rng.dirichlet(np.full(N_SYMBOLS, symbols), size=S)
     return ConstrainedHMM.from_parameters(
         startprob,
         transmat,

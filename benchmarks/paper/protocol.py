@@ -19,7 +19,7 @@ from skchmm.datasets import load_runs
 
 FILES = ("har/hapt_1s_features.csv.gz", "har/hapt_raw_int16.npz")
 RATE = 50  # samples a second of the raw recordings
-WINDOWS = (50, 10, 5)  # samples
+WINDOWS = (50, 25, 10, 5)  # samples
 OTHER = "OTHER"  # unlabelled, and the short transitions between postures
 NAMES = {1: "WALKING", 2: "UPSTAIRS", 3: "DOWNSTAIRS", 4: "SITTING", 5: "STANDING", 6: "LYING"}
 LABELS = {0: OTHER, **NAMES, **dict.fromkeys(range(7, 13), OTHER)}

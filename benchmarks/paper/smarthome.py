@@ -144,12 +144,13 @@ def _predictions(home, train, test, rules):
 
 
 def _other_clocks(home, train, test):
-    def compressed(times):
-        return np.cumsum(np.log1p(np.diff(times, prepend=times[0] - 0.1)))
+    def gaps(times):
+        return np.diff(times, prepend=times[0] - 0.1)
 
     for name, clock in (
         ("seconds", None),
-        ("logarithm of gaps", compressed),
+        ("root of gaps", lambda times: np.cumsum(np.sqrt(gaps(times)))),
+        ("logarithm of gaps", lambda times: np.cumsum(np.log1p(gaps(times)))),
         ("every gap one", lambda times: np.arange(len(times), dtype=float)),
     ):
         yield f"ct-hmm, {name}", predict_timed(home, train, test, None, clock=clock)
