@@ -7,8 +7,8 @@ import numpy as np
 from ._gapped_decoding import DecodingMixin
 from ._gapped_log import smooth_log
 from ._gaps import Gaps, index_of
-from ._kernels.forward_backward import scale_rows
-from ._kernels.gapped import feasible_steps, forward_backward
+from ._kernels.continuous.forward_backward import feasible_steps, forward_backward
+from ._kernels.shared.scaling import scale_rows
 from ._threads import spread
 
 # How little is left out of a sum, until lower and upper bounds agree.

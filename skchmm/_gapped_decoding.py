@@ -5,7 +5,7 @@ import numpy as np
 from . import _gaps
 from ._gapped_log import LogExponential
 from ._gaps import Gaps, index_of
-from ._kernels.gapped_viterbi import best_steps
+from ._kernels.continuous.viterbi import best_steps
 from ._threads import spread
 from .inference import labelled
 

@@ -6,7 +6,7 @@ from scipy.special import logsumexp
 from ._gapped import GappedChain
 from ._gapped_log import LogExponential, smooth_log, sum_rows
 from ._generator import Generator
-from ._kernels.gapped import Steps
+from ._kernels.continuous.steps import Steps
 
 
 class ObservedChain(GappedChain):

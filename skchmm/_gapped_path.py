@@ -6,7 +6,7 @@ from . import _gaps
 from ._gapped import GappedChain
 from ._gapped_log_vectors import LogVectors
 from ._generator import LIMIT, Generator
-from ._kernels.gapped import Steps
+from ._kernels.continuous.steps import Steps
 from ._times import TimedFrames
 from .graph import AugmentedGraph
 

@@ -8,9 +8,9 @@ from . import _gaps
 from ._gapped import LEVELS
 from ._gapped_log import filter_log
 from ._gaps import Gaps, index_of
-from ._kernels.forward_backward import scale_rows
-from ._kernels.gapped import forward_backward
-from ._kernels.layout import Layout
+from ._kernels.continuous.forward_backward import forward_backward
+from ._kernels.shared.layout import Layout
+from ._kernels.shared.scaling import scale_rows
 
 
 def unrolled(chain, frames):

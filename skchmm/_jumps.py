@@ -9,7 +9,7 @@ from scipy.signal import lfilter
 from scipy.sparse.csgraph import dijkstra
 
 from ._generator import NEGLIGIBLE, Generator
-from ._kernels.gapped import n_terms
+from ._kernels.continuous.steps import n_terms
 
 MAX_LAM = 256.0  # mean holding times of the fastest node beyond which no order is looked for
 MAX_PREFIXES = 5_000

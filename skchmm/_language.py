@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from ._kernels import automata
+from ._kernels.other import automata
 
 
 def _advance(controller, e, alive):

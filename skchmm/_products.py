@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ._kernels import automata
+from ._kernels.other import automata
 from .exceptions import ControllerTooLargeError
 
 # Beyond this many joint states it pays to minimise between the factors of a product.

@@ -9,7 +9,7 @@ from operator import index
 
 from joblib import cpu_count
 
-from ._kernels.threads import Allowed
+from ._kernels.shared.threads import Allowed
 
 MOST_THREADS = 1024
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from . import _drawing, _language
 from ._functions import tabulate
-from ._kernels import automata
+from ._kernels.other import automata
 from ._minimise import coarsest_partition, minimal_tables
 from ._products import intersection, superfluous, union
 from .exceptions import ControllerTooLargeError

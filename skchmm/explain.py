@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ._conflicts import irreducible, smallest_conflict
-from ._kernels.filtering import completions, first_step, step
+from ._kernels.discrete.filtering import completions, first_step, step
 from .completion import Live
 from .constraints.base import short
 from .constraints.labels import check_states

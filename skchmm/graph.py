@@ -9,8 +9,8 @@ first of several equally good nodes has the lowest state.
 import numpy as np
 
 from ._blocks import Blocks
-from ._kernels import automata
-from ._kernels.layout import Layout
+from ._kernels.other import automata
+from ._kernels.shared.layout import Layout
 from .controller import Controller, coarsest_partition
 from .exceptions import ControllerTooLargeError
 

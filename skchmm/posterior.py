@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._kernels.filtering import draw_paths
+from ._kernels.discrete.draws import draw_paths
 from .emissions import Frames
 from .inference import TABLE_BYTES
 

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils import column_or_1d
 
-from ._kernels.rows import cut, ends_of, join
+from ._kernels.data.rows import cut, ends_of, join
 
 
 class Sequences:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .._kernels.log_space import forward_backward_log
+from .._kernels.discrete.log_space import forward_backward_log
 from .._threads import spread
 from ..inference import TABLE_BYTES, Chain, _index
 

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 
-from .._kernels.beam import beam_search
+from .._kernels.other.beam import beam_search
 from .._threads import spread
 from ..constraints.compile import compile
 from ..exceptions import InfeasibleSequenceError, InfeasibleSequenceWarning

@@ -5,7 +5,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._answers import AnswersMixin
-from .._kernels.perceptron import train_pass
+from .._kernels.other.perceptron import train_pass
 from .._learning import ALGORITHMS
 from .._progress import Progress, with_callbacks
 from ..constrained import ConstrainedHMM

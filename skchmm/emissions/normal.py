@@ -6,8 +6,8 @@ Covariances are compact: spherical (k,), diag (k, d), full (k, d, d).
 
 import numpy as np
 
-from .._kernels.normal import MAX_FULL_COLUMNS, diagonal_log_densities, full_log_densities
-from .._kernels.statistics import diagonal_moments, outer_moments
+from .._kernels.data.normal import MAX_FULL_COLUMNS, diagonal_log_densities, full_log_densities
+from .._kernels.data.statistics import diagonal_moments, outer_moments
 
 LOG_2PI = np.log(2 * np.pi)
 COVARIANCE_TYPES = ("spherical", "diag", "full", "tied")

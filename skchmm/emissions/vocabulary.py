@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .._kernels.symbols import code_run
+from .._kernels.data.symbols import code_run
 
 _MAX_INT64 = np.iinfo(np.int64).max
 

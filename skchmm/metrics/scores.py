@@ -8,7 +8,7 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from .._kernels import segments
+from .._kernels.data import segments
 from ..constraints.compile import flatten
 from ..constraints.logic import build, labels_of
 from ..sequences import read_label_pair, read_label_sequences
