@@ -12,10 +12,10 @@ A step costs what E(gap) times a vector costs, and counts O(terms^2 nodes + term
 """
 from libc.math cimport INFINITY, exp, fabs, log
 from libc.stdint cimport int32_t, int64_t, uint8_t
-from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
 from ..shared.layout cimport Graph, edges_into, epoch_of, frame, longest_of
+from ..shared.memory cimport Memory
 from .steps cimport Operator, Steps, Work, ahead_of, back_from, jump, norm
 
 import numpy as np
@@ -244,7 +244,7 @@ def forward_backward(Steps steps,                     # IN
     cdef bint counting = outer is not None
     cdef int status
     cdef double weight
-    cdef double *room
+    cdef Memory memory = Memory()
     cdef const int32_t *gap_of = &gaps[0]
     if N == 0:
         for c in range(chosen.shape[0]):
@@ -257,38 +257,31 @@ def forward_backward(Steps steps,                     # IN
     counts.edges = NULL if edges is None or edges.shape[0] == 0 else &edges[0]
     counts.stays = NULL if stays is None else &stays[0]
     counts.outer = &outer[0, 0, 0] if counting and outer.shape[0] else NULL
-    w.alpha = <double *> malloc(longest * N * sizeof(double))
-    room = <double *> calloc((2 * L + 2 * K + 5) * N + K, sizeof(double))
-    try:
-        if w.alpha == NULL or room == NULL:
-            raise MemoryError
-        w.left = room
-        w.right = w.left + L * N
-        w.a = w.right + L * N
-        w.b = w.a + K * N
-        w.beta = w.b + K * N
-        w.x = w.beta + N
-        w.y = w.x + N                # two rows
-        w.reach = w.y + 2 * N
-        w.poisson = w.reach + N
-        with nogil:
-            for c in range(chosen.shape[0]):
-                s = chosen[c]
-                T = offsets[s + 1] - offsets[s]
-                status = forward(g, &steps.op, &f, gap_of, offsets[s], T, &w, &log_z[s])
-                weight = 1.0 if seq_weights is None else seq_weights[s]
-                if status == FINE and (w.lossy or gamma is not None or counting):
-                    status = backward(g, &steps.op, &f, gap_of, offsets[s], T, log_z[s], weight,
-                                      &w, NULL if gamma is None else &gamma[0, 0], NULL)
-                if status == FINE and counting:  # again, now that it is known to be right
-                    backward(g, &steps.op, &f, gap_of, offsets[s], T, log_z[s], weight, &w, NULL,
-                             &counts)
-                redo[s] = status == REDO
-                if alphas is not None:
-                    memcpy(&alphas[offsets[s], 0], w.alpha, T * N * sizeof(double))
-    finally:
-        free(w.alpha)
-        free(room)
+    w.alpha = memory.table(longest, N)
+    w.left = memory.rows(L, N)
+    w.right = memory.rows(L, N)
+    w.a = memory.rows(K, N)
+    w.b = memory.rows(K, N)
+    w.beta = memory.rows(1, N)
+    w.x = memory.rows(1, N)
+    w.y = memory.rows(2, N)
+    w.reach = memory.rows(1, N)
+    w.poisson = memory.rows(1, K)
+    with nogil:
+        for c in range(chosen.shape[0]):
+            s = chosen[c]
+            T = offsets[s + 1] - offsets[s]
+            status = forward(g, &steps.op, &f, gap_of, offsets[s], T, &w, &log_z[s])
+            weight = 1.0 if seq_weights is None else seq_weights[s]
+            if status == FINE and (w.lossy or gamma is not None or counting):
+                status = backward(g, &steps.op, &f, gap_of, offsets[s], T, log_z[s], weight,
+                                  &w, NULL if gamma is None else &gamma[0, 0], NULL)
+            if status == FINE and counting:  # again, now that it is known to be right
+                backward(g, &steps.op, &f, gap_of, offsets[s], T, log_z[s], weight, &w, NULL,
+                         &counts)
+            redo[s] = status == REDO
+            if alphas is not None:
+                memcpy(&alphas[offsets[s], 0], w.alpha, T * N * sizeof(double))
 
 
 def feasible_steps(Steps steps,                       # IN

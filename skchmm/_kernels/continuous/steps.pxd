@@ -23,7 +23,7 @@ cdef struct Operator:
 cdef class Steps:
     cdef Layout layout
     cdef Operator op
-    cdef object held
+    cdef list held
     cdef int64_t most_factors, most_terms
 
 

@@ -13,11 +13,9 @@ from libc.math cimport INFINITY, exp, log
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy, memset
 
-from ..shared.layout cimport Graph, Layout, edges_into
+from ..shared.layout cimport Graph, Layout, edges_into, hold
 
 import numpy as np
-
-from skchmm._kernels.shared.layout import held
 
 cdef double DENORMAL = 1e-300
 cdef double TINY = 1e-270        # products of what is smaller may be lost
@@ -30,34 +28,31 @@ cdef class Steps:
     def __init__(self, Layout layout, base_edges=None, matrices=None, weights=None,
                  diagonal=None, log_scales=None, indptr=None, factors=None, rest=None,
                  order=None, component=None, floor=1e-30):
+        cdef Operator *o = &self.op
+        cdef list held
         self.layout = layout
-        self.op.observed = weights is None
+        o.observed = weights is None
         terms, tails = np.zeros(1, np.int64), np.zeros(1)
-        if not self.op.observed:
+        if not o.observed:
             terms = np.array([n_terms(lam, floor) for lam in rest], dtype=np.int64)
             tails = np.where(np.asarray(rest) > 0, floor * np.exp(-np.asarray(rest)), 0.0)
 
-        none = np.zeros(1)
-        cdef const double[::1] m = held(matrices, np.float64)
-        cdef const int32_t[::1] e = held(none if base_edges is None else base_edges, np.int32)
-        cdef const double[::1] w = held(none if weights is None else weights, np.float64)
-        cdef const double[::1] d = held(none if diagonal is None else diagonal, np.float64)
-        cdef const double[::1] l = held(none if log_scales is None else log_scales, np.float64)
-        cdef const int64_t[::1] p = held(none if indptr is None else indptr, np.int64)
-        cdef const int32_t[::1] f = held(none if factors is None else factors, np.int32)
-        cdef const double[::1] r = held(none if rest is None else rest, np.float64)
-        cdef const int64_t[::1] t = held(terms, np.int64)
-        cdef const double[::1] u = held(tails, np.float64)
-        cdef const int32_t[::1] o = held(none if order is None else order, np.int32)
-        cdef const int32_t[::1] c = held(none if component is None else component, np.int32)
-        self.op.matrices, self.op.base_edges, self.op.weights = &m[0], &e[0], &w[0]
-        self.op.diagonal, self.op.log_scales, self.op.indptr = &d[0], &l[0], &p[0]
-        self.op.factors, self.op.rest, self.op.terms = &f[0], &r[0], &t[0]
-        self.op.tails, self.op.order, self.op.component = &u[0], &o[0], &c[0]
-        self.op.n_components = 0
+        self.held = held = []
+        o.matrices = <const double *> hold(held, matrices, np.float64)
+        o.base_edges = <const int32_t *> hold(held, base_edges, np.int32)
+        o.weights = <const double *> hold(held, weights, np.float64)
+        o.diagonal = <const double *> hold(held, diagonal, np.float64)
+        o.log_scales = <const double *> hold(held, log_scales, np.float64)
+        o.indptr = <const int64_t *> hold(held, indptr, np.int64)
+        o.factors = <const int32_t *> hold(held, factors, np.int32)
+        o.rest = <const double *> hold(held, rest, np.float64)
+        o.terms = <const int64_t *> hold(held, terms, np.int64)
+        o.tails = <const double *> hold(held, tails, np.float64)
+        o.order = <const int32_t *> hold(held, order, np.int32)
+        o.component = <const int32_t *> hold(held, component, np.int32)
+        o.n_components = 0
         if component is not None:
-            self.op.n_components = int(np.max(component, initial=-1)) + 1
-        self.held = (m, e, w, d, l, p, f, r, t, u, o, c)
+            o.n_components = int(np.max(component, initial=-1)) + 1
         self.most_factors = 0 if indptr is None else int(np.diff(indptr).max(initial=0))
         self.most_terms = int(terms.max(initial=0))
 

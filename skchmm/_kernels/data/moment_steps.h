@@ -1,7 +1,5 @@
 /* Weighted sums over rows, for 8 columns of weights at a time: O(n S d), or O(n S d^2) for products. */
 #ifndef ISA
-#ifndef SKCHMM_MOMENT_STEPS_H
-#define SKCHMM_MOMENT_STEPS_H
 
 #include "simd/vector.h"
 #define STEPS "data/moment_steps.h"
@@ -10,7 +8,6 @@
 #define moment_rows(...) DISPATCH(moment_rows)(__VA_ARGS__)
 #define product_rows(...) DISPATCH(product_rows)(__VA_ARGS__)
 
-#endif
 #else
 
 /* Adds the weights of a row, times 1, x and x squared, to three sums. */

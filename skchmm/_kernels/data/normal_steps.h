@@ -1,7 +1,5 @@
 /* Log-densities of Gaussians, 8 of them at a time: O(n S d), or O(n S d^2) where covariances are full. */
 #ifndef ISA
-#ifndef SKCHMM_NORMAL_STEPS_H
-#define SKCHMM_NORMAL_STEPS_H
 
 #include "simd/vector.h"
 #define STEPS "data/normal_steps.h"
@@ -10,7 +8,6 @@
 #define normal_rows(...) DISPATCH(normal_rows)(__VA_ARGS__)
 #define full_normal_rows(...) DISPATCH(full_normal_rows)(__VA_ARGS__)
 
-#endif
 #else
 
 /* Stores 8 elements of a row of n, from k on. They run over into the next row, which is written after

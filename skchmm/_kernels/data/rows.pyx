@@ -4,11 +4,11 @@ from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_CheckExact
 from cpython.object cimport PyTypeObject
 from cpython.ref cimport Py_INCREF, PyObject
 from libc.stdint cimport int64_t
-from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 cimport numpy as cnp
 
+from ..shared.memory cimport Memory
 from ..shared.threads cimport share
 
 import numpy as np
@@ -71,33 +71,29 @@ def join(list arrays):           # IN, at least one, all of them ndarrays
     cdef cnp.ndarray array, first = arrays[0], joined
     cdef int ndim = cnp.PyArray_NDIM(first)
     cdef Job job
+    cdef Memory memory = Memory()
     dtype = first.dtype
     if (not 1 <= ndim <= 2 or dtype.hasobject or dtype.kind == "V" or not dtype.isnative
             or dtype.itemsize == 0):  # a new array of strings without letters would have one
         return None
     offsets = np.empty(n + 1, dtype=np.int64)
     cdef int64_t[::1] ends = offsets
-    job.arrays = <const char **> malloc(n * sizeof(char *))
-    if job.arrays == NULL:
-        raise MemoryError
-    try:
-        ends[0] = 0
-        for k in range(n):
-            array = <cnp.ndarray> PyList_GET_ITEM(arrays, k)
-            if (cnp.PyArray_NDIM(array) != ndim or not cnp.PyArray_IS_C_CONTIGUOUS(array)
-                    or cnp.PyArray_DIM(array, 0) == 0
-                    or ndim == 2 and cnp.PyArray_DIM(array, 1) != cnp.PyArray_DIM(first, 1)
-                    or array.descr is not first.descr and array.descr != dtype):
-                return None
-            job.arrays[k] = <const char *> cnp.PyArray_DATA(array)
-            ends[k + 1] = ends[k] + cnp.PyArray_DIM(array, 0)
-        joined = np.empty((ends[n], *arrays[0].shape[1:]), dtype)
-        job.n, job.out, job.offsets = n, <char *> cnp.PyArray_DATA(joined), &ends[0]
-        job.row_bytes = cnp.PyArray_NBYTES(joined) // ends[n]
-        with nogil:
-            share(copy_piece, &job, (n + PIECE - 1) // PIECE)
-    finally:
-        free(job.arrays)
+    job.arrays = <const char **> memory.room(n * sizeof(char *))
+    ends[0] = 0
+    for k in range(n):
+        array = <cnp.ndarray> PyList_GET_ITEM(arrays, k)
+        if (cnp.PyArray_NDIM(array) != ndim or not cnp.PyArray_IS_C_CONTIGUOUS(array)
+                or cnp.PyArray_DIM(array, 0) == 0
+                or ndim == 2 and cnp.PyArray_DIM(array, 1) != cnp.PyArray_DIM(first, 1)
+                or array.descr is not first.descr and array.descr != dtype):
+            return None
+        job.arrays[k] = <const char *> cnp.PyArray_DATA(array)
+        ends[k + 1] = ends[k] + cnp.PyArray_DIM(array, 0)
+    joined = np.empty((ends[n], *arrays[0].shape[1:]), dtype)
+    job.n, job.out, job.offsets = n, <char *> cnp.PyArray_DATA(joined), &ends[0]
+    job.row_bytes = cnp.PyArray_NBYTES(joined) // ends[n]
+    with nogil:
+        share(copy_piece, &job, (n + PIECE - 1) // PIECE)
     return joined, offsets
 
 

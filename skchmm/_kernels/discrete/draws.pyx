@@ -7,12 +7,11 @@ and step, after O(degree) for each node that some path takes.
 """
 from libc.math cimport INFINITY, exp, log
 from libc.stdint cimport int32_t, int64_t
-from libc.stdlib cimport free, malloc
 
 from ..shared.layout cimport Graph, Layout, edges_into, epoch_of, frame
+from ..shared.memory cimport Memory
 from ..shared.tables cimport (
-    Table, chunk_end, close_table, free_rows, keep_row, n_chunks, new_rows, open_table, row_at,
-    row_before,
+    Table, chunk_end, keep_row, n_chunks, open_table, row_at, row_before,
 )
 from .log_rows cimport first_row, largest, shift, sum_around
 
@@ -121,57 +120,48 @@ def draw_paths(Layout layout,                     # IN
     cdef bint found = False
     cdef Model model
     cdef Table alpha
-    cdef double *sums = NULL
-    cdef double *linear = NULL
-    cdef int64_t *filled = NULL   # the step for which `sums` of a node's edges were made
-    cdef int64_t *nodes = NULL
+    cdef double *sums
+    cdef double *linear
+    cdef int64_t *filled          # the step for which `sums` of a node's edges were made
+    cdef int64_t *nodes
     cdef const int32_t *start
+    cdef Memory memory = Memory()
     if N == 0:
         return False
     model.weights = &edge_weights[0] if M else NULL
     model.log_weights = &log_weights[0] if M else NULL
     model.log_start, model.log_table = &log_start[0], &log_table[0, 0]
     model.rows = NULL if rows is None else &rows[0]
-    alpha.rows = alpha.kept = NULL
-    try:
-        open_table(&alpha, T, N, budget, True)
-        sums = new_rows(1, M + N)
-        linear = new_rows(1, N)
-        filled = <int64_t *> malloc(N * sizeof(int64_t))
-        nodes = <int64_t *> malloc(n_paths * sizeof(int64_t))
-        if filled == NULL or nodes == NULL:
-            raise MemoryError
-        with nogil:
-            for m in range(N):
-                filled[m] = -1
-            n = n_chunks(&alpha, T)
-            for c in range(n):
-                keep_row(&alpha, c * alpha.chunk)
-                fill(g, &model, origin, T, c * alpha.chunk, &alpha, linear)
-            found = draw_last(g, row_at(&alpha, T - 1), sums, n_paths, &uniforms[T - 1, 0], nodes)
-            for c in range(n - 1 if found else -1, -1, -1):
-                begin = c * alpha.chunk
-                if c < n - 1:
-                    fill(g, &model, origin, T, begin, &alpha, linear)
-                for t in range(chunk_end(&alpha, begin, T) - 1, begin - 1, -1):
-                    for p in range(n_paths):
-                        paths[p, t] = g.node_states[nodes[p]]
-                    if t == 0:
-                        break
-                    e = epoch_of(&g.epochs, t, e)
-                    start = edges_into(g, e)
-                    for p in range(n_paths):
-                        m = nodes[p]
-                        if filled[m] != t:
-                            cumulate(g, model.log_weights, row_before(&alpha, t), start[m],
-                                     start[m + 1], sums)
-                            filled[m] = t
-                        k = pick(sums, start[m], start[m + 1], uniforms[t - 1, p])
-                        nodes[p] = g.sources[k]
-    finally:
-        close_table(&alpha)
-        free_rows(sums)
-        free_rows(linear)
-        free(filled)
-        free(nodes)
+    open_table(&alpha, memory, T, N, budget, True)
+    sums = memory.rows(1, M + N)
+    linear = memory.rows(1, N)
+    filled = <int64_t *> memory.room(N * sizeof(int64_t))
+    nodes = <int64_t *> memory.room(n_paths * sizeof(int64_t))
+    with nogil:
+        for m in range(N):
+            filled[m] = -1
+        n = n_chunks(&alpha, T)
+        for c in range(n):
+            keep_row(&alpha, c * alpha.chunk)
+            fill(g, &model, origin, T, c * alpha.chunk, &alpha, linear)
+        found = draw_last(g, row_at(&alpha, T - 1), sums, n_paths, &uniforms[T - 1, 0], nodes)
+        for c in range(n - 1 if found else -1, -1, -1):
+            begin = c * alpha.chunk
+            if c < n - 1:
+                fill(g, &model, origin, T, begin, &alpha, linear)
+            for t in range(chunk_end(&alpha, begin, T) - 1, begin - 1, -1):
+                for p in range(n_paths):
+                    paths[p, t] = g.node_states[nodes[p]]
+                if t == 0:
+                    break
+                e = epoch_of(&g.epochs, t, e)
+                start = edges_into(g, e)
+                for p in range(n_paths):
+                    m = nodes[p]
+                    if filled[m] != t:
+                        cumulate(g, model.log_weights, row_before(&alpha, t), start[m],
+                                 start[m + 1], sums)
+                        filled[m] = t
+                    k = pick(sums, start[m], start[m + 1], uniforms[t - 1, p])
+                    nodes[p] = g.sources[k]
     return found

@@ -9,7 +9,7 @@ from libc.math cimport INFINITY
 from libc.stdint cimport int64_t
 
 from ..shared.layout cimport Graph, Layout, epoch_of
-from ..shared.tables cimport free_rows, new_rows
+from ..shared.memory cimport Memory
 from . cimport log_rows
 
 
@@ -58,13 +58,13 @@ def completions(Layout layout,                   # IN
     cdef int64_t T = out.shape[0], t, m, e = g.epochs.n - 1
     cdef const double *weights = &log_weights[0] if log_weights.shape[0] else NULL
     cdef double *top
+    cdef Memory memory = Memory()
     if g.n_nodes == 0:
         return
-    top = new_rows(1, g.n_nodes)
+    top = memory.rows(1, g.n_nodes)
     with nogil:
         for m in range(g.n_nodes):
             out[T - 1, m] = 0.0 if g.accept[m] else -INFINITY
         for t in range(T - 1, 0, -1):
             e = epoch_of(&g.epochs, t, e)
             log_rows.back_row(g, weights, e, &out[t, 0], top, &out[t - 1, 0])
-    free_rows(top)

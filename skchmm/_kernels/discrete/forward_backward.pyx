@@ -16,16 +16,15 @@ sequence that fails a check is reported, and redone in log space.
 """
 from libc.math cimport INFINITY, M_LN2, frexp, ldexp, log
 from libc.stdint cimport int32_t, int64_t, uint8_t
-from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 from ..shared.emit cimport BATCH, Emit, emit_row, run_length
 from ..shared.layout cimport (
     Blocks, Graph, Layout, blocks_of, edges_into, epoch_of, frame, longest_of,
 )
+from ..shared.memory cimport Memory
 from ..shared.tables cimport (
-    Table, chunk_end, close_table, free_rows, keep_row, n_chunks, new_rows, open_table, row_at,
-    row_before,
+    Table, chunk_end, keep_row, n_chunks, open_table, row_at, row_before,
 )
 from ..simd.instructions cimport instructions_in_use
 
@@ -373,6 +372,7 @@ def forward_backward(Layout layout,                     # IN
     cdef bint keep = gamma is not None, counting = counts is not None
     cdef int status
     cdef double weight
+    cdef Memory memory = Memory()
     if g.n_nodes == 0:
         for c in range(chosen.shape[0]):
             log_z[chosen[c]] = -INFINITY
@@ -383,38 +383,26 @@ def forward_backward(Layout layout,                     # IN
     model.back_weights = &back_weights[0] if back_weights.shape[0] else NULL
     model.start, model.row_max, model.row_lossy = &start[0], &row_max[0], &row_lossy[0]
     model.rows = NULL if rows is None else &rows[0]
-    emit.table, emit.rows, emit.by_node, emit.buffer = &table[0, 0], model.rows, by_node, NULL
-    memset(&w, 0, sizeof(Work))
-    try:
-        w.possible = <uint8_t *> calloc(g.n_nodes, 1)
-        if w.possible == NULL:
-            raise MemoryError
-        open_table(&w.alpha, longest_of(offsets, chosen), g.stride, budget, keep)
-        w.beta = new_rows(1, g.stride)
-        w.v = new_rows(1, g.stride)
-        w.product = new_rows(1, g.stride)
-        w.counts = new_rows(1, M)
-        emit.buffer = new_rows(1 if by_node else BATCH, g.stride)
-        with nogil:
-            for c in range(chosen.shape[0]):
-                s = chosen[c]
-                T = offsets[s + 1] - offsets[s]
-                status = forward(g, &model, &emit, offsets[s], T, &w, &log_z[s])
-                if status == FINE and keep:
-                    if counting:
-                        memset(w.counts, 0, M * sizeof(double))
-                    status = backward(g, &model, &emit, offsets[s], T, &w, &gamma[0, 0],
-                                      w.counts if counting else NULL)
-                redo[s] = status == REDO
-                if status == FINE and counting:
-                    weight = 1.0 if seq_weights is None else seq_weights[s]
-                    for k in range(M):
-                        counts[k] += weight * w.counts[k] * weights[k]
-    finally:
-        free(w.possible)
-        close_table(&w.alpha)
-        free_rows(w.beta)
-        free_rows(w.v)
-        free_rows(w.product)
-        free_rows(w.counts)
-        free_rows(emit.buffer)
+    emit.table, emit.rows, emit.by_node = &table[0, 0], model.rows, by_node
+    w.possible = <uint8_t *> memory.room(g.n_nodes)
+    open_table(&w.alpha, memory, longest_of(offsets, chosen), g.stride, budget, keep)
+    w.beta = memory.rows(1, g.stride)
+    w.v = memory.rows(1, g.stride)
+    w.product = memory.rows(1, g.stride)
+    w.counts = memory.rows(1, M)
+    emit.buffer = memory.rows(1 if by_node else BATCH, g.stride)
+    with nogil:
+        for c in range(chosen.shape[0]):
+            s = chosen[c]
+            T = offsets[s + 1] - offsets[s]
+            status = forward(g, &model, &emit, offsets[s], T, &w, &log_z[s])
+            if status == FINE and keep:
+                if counting:
+                    memset(w.counts, 0, M * sizeof(double))
+                status = backward(g, &model, &emit, offsets[s], T, &w, &gamma[0, 0],
+                                  w.counts if counting else NULL)
+            redo[s] = status == REDO
+            if status == FINE and counting:
+                weight = 1.0 if seq_weights is None else seq_weights[s]
+                for k in range(M):
+                    counts[k] += weight * w.counts[k] * weights[k]

@@ -8,9 +8,9 @@ from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
 from ..shared.layout cimport Graph, Layout, edges_into, epoch_of, frame, longest_of
+from ..shared.memory cimport Memory
 from ..shared.tables cimport (
-    Table, chunk_end, close_table, free_rows, keep_row, n_chunks, new_rows, open_table, row_at,
-    row_before,
+    Table, chunk_end, keep_row, n_chunks, open_table, row_at, row_before,
 )
 from .log_rows cimport back_row, first_row, shift, sum_row
 
@@ -148,33 +148,27 @@ def forward_backward_log(Layout layout,                   # IN
     cdef int64_t s, c, k, T, M = log_weights.shape[0]
     cdef bint counting = counts is not None
     cdef double weight
-    memset(&w, 0, sizeof(Work))
+    cdef Memory memory = Memory()
     model.log_weights = &log_weights[0] if M else NULL
     model.log_start, model.log_table = &log_start[0], &log_table[0, 0]
     model.rows = NULL if rows is None else &rows[0]
-    try:
-        open_table(&w.alpha, longest_of(offsets, chosen), g.n_nodes, budget, gamma is not None)
-        w.beta = new_rows(1, g.n_nodes)
-        w.beta_before = new_rows(1, g.n_nodes)
-        w.top = new_rows(1, g.n_nodes)
-        w.counts = new_rows(1, M)
-        with nogil:
-            for c in range(chosen.shape[0]):
-                s = chosen[c]
-                T = offsets[s + 1] - offsets[s]
-                log_z[s] = forward(g, &model, offsets[s], T, &w.alpha)
-                if gamma is None or log_z[s] == -INFINITY:
-                    continue
-                memset(w.counts, 0, M * sizeof(double))
-                backward(g, &model, offsets[s], T, &w, &gamma[0, 0],
-                         w.counts if counting else NULL)
-                if counting:
-                    weight = 1.0 if seq_weights is None else seq_weights[s]
-                    for k in range(M):
-                        counts[k] += weight * w.counts[k]
-    finally:
-        close_table(&w.alpha)
-        free_rows(w.beta)
-        free_rows(w.beta_before)
-        free_rows(w.top)
-        free_rows(w.counts)
+    open_table(&w.alpha, memory, longest_of(offsets, chosen), g.n_nodes, budget,
+               gamma is not None)
+    w.beta = memory.rows(1, g.n_nodes)
+    w.beta_before = memory.rows(1, g.n_nodes)
+    w.top = memory.rows(1, g.n_nodes)
+    w.counts = memory.rows(1, M)
+    with nogil:
+        for c in range(chosen.shape[0]):
+            s = chosen[c]
+            T = offsets[s + 1] - offsets[s]
+            log_z[s] = forward(g, &model, offsets[s], T, &w.alpha)
+            if gamma is None or log_z[s] == -INFINITY:
+                continue
+            memset(w.counts, 0, M * sizeof(double))
+            backward(g, &model, offsets[s], T, &w, &gamma[0, 0],
+                     w.counts if counting else NULL)
+            if counting:
+                weight = 1.0 if seq_weights is None else seq_weights[s]
+                for k in range(M):
+                    counts[k] += weight * w.counts[k]

@@ -5,8 +5,6 @@
  * O(entries) vector operations; see shared/blocks.h for what an entry is.
  */
 #ifndef ISA
-#ifndef SKCHMM_MAX_STEPS_H
-#define SKCHMM_MAX_STEPS_H
 
 #include "shared/blocks.h"
 #include "simd/vector.h"
@@ -18,7 +16,6 @@
 #define choose_run(...) DISPATCH(choose_run)(__VA_ARGS__)
 #define best_source(...) DISPATCH(best_source)(__VA_ARGS__)
 
-#endif
 #else
 
 TARGET static void NAME(max_step)(const Blocks *b, const double *weights, const double *before,

@@ -6,8 +6,6 @@
  * O(entries) vector operations; see shared/blocks.h for what an entry is.
  */
 #ifndef ISA
-#ifndef SKCHMM_SUM_STEPS_H
-#define SKCHMM_SUM_STEPS_H
 
 #include "shared/blocks.h"
 #include "simd/vector.h"
@@ -34,7 +32,6 @@ typedef struct {
 #define put_gamma(...) DISPATCH(put_gamma)(__VA_ARGS__)
 #define multiply(...) DISPATCH(multiply)(__VA_ARGS__)
 
-#endif
 #else
 
 TARGET static W8 NAME(row_sums)(const Blocks *b, int64_t i, const double *weights,

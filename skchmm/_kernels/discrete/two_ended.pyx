@@ -21,8 +21,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcpy, memset
 
 from ..shared.layout cimport Graph, Layout
+from ..shared.memory cimport Memory
 from ..shared.scaling cimport log_lossy
-from ..shared.tables cimport free_rows, new_rows
 from ..simd.instructions cimport instructions_in_use
 
 
@@ -262,48 +262,43 @@ def two_ended(Layout layout,                     # IN, one that handles() says y
     cdef Sweep w
     cdef int64_t R = log_table.shape[0], S = g.n_states, n_steps = 0, c, s, n, m, k
     cdef bint counting = counts is not None, bounded = True
-    cdef double *vectors = NULL
+    cdef double *vectors
+    cdef Memory memory = Memory()
     memset(&w, 0, sizeof(Sweep))
     w.S = S
     w.log_table = &log_table[0, 0]
     w.rows = NULL if rows is None else &rows[0]
     w.log_lossy = log_lossy(smallest)
     w.gamma = NULL if gamma is None else &gamma[0, 0]
-    try:
-        vectors = new_rows(3 * NODES + 2, NODES)  # both weights, zeros, start, accept
-        w.buffers = new_rows(3 * BATCH, NODES)
+    vectors = memory.rows(3 * NODES + 2, NODES)  # both weights, zeros, start, accept
+    w.buffers = memory.rows(3 * BATCH, NODES)
+    for c in range(chosen.shape[0]):
+        n_steps += offsets[chosen[c] + 1] - offsets[chosen[c]]
+    if rows is not None and 4 * R <= n_steps:
+        w.table = memory.rows(R, NODES)
+        w.tops = memory.rows(R, 1)
+        for n in range(R):
+            if convert(1, S, &log_table[n, 0], w.log_lossy, w.table + n * NODES, w.tops + n):
+                for m in range(NODES):
+                    w.table[n * NODES + m] = NAN
+    with nogil:
+        for m in range(S):
+            for k in range(g.indptr[m], g.indptr[m + 1]):
+                n = g.sources[k]
+                bounded = bounded and edge_weights[k] <= 2.0  # or a row might overflow
+                vectors[n * NODES + m] = edge_weights[k]
+                vectors[(NODES + m) * NODES + n] = edge_weights[k]
+            if g.start_nodes[m] >= 0:
+                vectors[3 * NODES * NODES + m] = start[m]
+            vectors[(3 * NODES + 1) * NODES + m] = g.accept[m]
+        w.start, w.accept = vectors + 3 * NODES * NODES, vectors + (3 * NODES + 1) * NODES
+        w.ahead.weights, w.ahead.step = vectors, 1
+        w.back.weights, w.back.step = vectors + NODES * NODES, -1
+        w.idle.weights = w.idle.table = vectors + 2 * NODES * NODES
+        w.idle.rows, w.idle.out = IN_TURN, w.idle.row
         for c in range(chosen.shape[0]):
-            n_steps += offsets[chosen[c] + 1] - offsets[chosen[c]]
-        if rows is not None and 4 * R <= n_steps:
-            w.table = new_rows(R, NODES)
-            w.tops = new_rows(R, 1)
-            for n in range(R):
-                if convert(1, S, &log_table[n, 0], w.log_lossy, w.table + n * NODES, w.tops + n):
-                    for m in range(NODES):
-                        w.table[n * NODES + m] = NAN
-        with nogil:
-            for m in range(S):
-                for k in range(g.indptr[m], g.indptr[m + 1]):
-                    n = g.sources[k]
-                    bounded = bounded and edge_weights[k] <= 2.0  # or a row might overflow
-                    vectors[n * NODES + m] = edge_weights[k]
-                    vectors[(NODES + m) * NODES + n] = edge_weights[k]
-                if g.start_nodes[m] >= 0:
-                    vectors[3 * NODES * NODES + m] = start[m]
-                vectors[(3 * NODES + 1) * NODES + m] = g.accept[m]
-            w.start, w.accept = vectors + 3 * NODES * NODES, vectors + (3 * NODES + 1) * NODES
-            w.ahead.weights, w.ahead.step = vectors, 1
-            w.back.weights, w.back.step = vectors + NODES * NODES, -1
-            w.idle.weights = w.idle.table = vectors + 2 * NODES * NODES
-            w.idle.rows, w.idle.out = IN_TURN, w.idle.row
-            for c in range(chosen.shape[0]):
-                s = chosen[c]
-                left[s] = not (bounded and sweep(&w, offsets[s], offsets[s + 1] - offsets[s],
-                                                 counting, &log_z[s]))
-                if counting and not left[s]:
-                    add_counts(&w, 1.0 if seq_weights is None else seq_weights[s], counts)
-    finally:
-        free_rows(vectors)
-        free_rows(w.buffers)
-        free_rows(w.table)
-        free_rows(w.tops)
+            s = chosen[c]
+            left[s] = not (bounded and sweep(&w, offsets[s], offsets[s + 1] - offsets[s],
+                                             counting, &log_z[s]))
+            if counting and not left[s]:
+                add_counts(&w, 1.0 if seq_weights is None else seq_weights[s], counts)

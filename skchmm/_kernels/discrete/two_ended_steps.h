@@ -4,8 +4,6 @@
  * Processors without vectors are left to the general kernel.
  */
 #ifndef ISA
-#ifndef SKCHMM_TWO_ENDED_STEPS_H
-#define SKCHMM_TWO_ENDED_STEPS_H
 
 #include "simd/vector.h"
 
@@ -44,7 +42,6 @@ enum { WALK, LEAVE, FINISH, COUNT };
 #define sweep_run(...) DISPATCH_VECTORS(sweep_run)(__VA_ARGS__)
 #define convert(...) DISPATCH_VECTORS(convert)(__VA_ARGS__)
 
-#endif
 #else
 
 #include "simd/exp.h"

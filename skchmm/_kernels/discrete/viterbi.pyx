@@ -9,15 +9,14 @@ chunks, so that memory is O(sqrt(T) nodes).
 """
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t, uint8_t
-from libc.stdlib cimport free, malloc
 
 from ..shared.emit cimport BATCH, Emit, emit_row, run_length
 from ..shared.layout cimport (
     Blocks, Graph, Layout, best_end, blocks_of, edges_into, epoch_of, longest_sequence,
 )
+from ..shared.memory cimport Memory
 from ..shared.tables cimport (
-    Table, chunk_end, close_table, free_rows, keep_row, n_chunks, new_rows, open_table, row_at,
-    row_before,
+    Table, chunk_end, keep_row, n_chunks, open_table, row_at, row_before,
 )
 from ..simd.instructions cimport instructions_in_use
 
@@ -156,6 +155,7 @@ def viterbi(Layout layout,                     # IN
     cdef bint small = (g.ahead.n_blocks <= SMALL_BLOCKS[instructions[0]]
                        and longest * g.stride <= SMALL_BYTES)
     cdef uint8_t *choices = NULL
+    cdef Memory memory = Memory()
     if g.n_nodes == 0:
         for s in range(n):
             log_prob[s] = -INFINITY
@@ -164,26 +164,18 @@ def viterbi(Layout layout,                     # IN
     scores.weights = &weights[0] if weights.shape[0] else NULL
     scores.log_start = &log_start[0]
     scores.node_labels = &node_labels[0]
-    emit.table, emit.by_node, emit.buffer = &log_table[0, 0], by_node, NULL
+    emit.table, emit.by_node = &log_table[0, 0], by_node
     emit.rows = NULL if rows is None else &rows[0]
-    values.rows = values.kept = NULL
-    try:
-        open_table(&values, 2 if small else longest, g.stride, budget, True)
-        if small:
-            choices = <uint8_t *> malloc(longest * g.stride)
-            if choices == NULL:
-                raise MemoryError
-        emit.buffer = new_rows(1 if by_node else BATCH, g.stride)
-        with nogil:
-            for s in range(n):
-                T = offsets[s + 1] - offsets[s]
-                if small:
-                    log_prob[s] = decode_small(g, &scores, &emit, offsets[s], T, values.rows,
-                                               choices, &path[offsets[s]])
-                else:
-                    log_prob[s] = decode(g, &scores, &emit, offsets[s], T, &values,
-                                         &path[offsets[s]])
-    finally:
-        free(choices)
-        close_table(&values)
-        free_rows(emit.buffer)
+    open_table(&values, memory, 2 if small else longest, g.stride, budget, True)
+    if small:
+        choices = <uint8_t *> memory.room(longest * g.stride)
+    emit.buffer = memory.rows(1 if by_node else BATCH, g.stride)
+    with nogil:
+        for s in range(n):
+            T = offsets[s + 1] - offsets[s]
+            if small:
+                log_prob[s] = decode_small(g, &scores, &emit, offsets[s], T, values.rows,
+                                           choices, &path[offsets[s]])
+            else:
+                log_prob[s] = decode(g, &scores, &emit, offsets[s], T, &values,
+                                     &path[offsets[s]])

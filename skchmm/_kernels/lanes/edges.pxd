@@ -1,6 +1,7 @@
 from libc.stdint cimport int32_t, int64_t
 
 from ..shared.layout cimport Graph, edges_into
+from ..shared.memory cimport Memory
 
 
 cdef extern from "lanes/side.h" nogil:
@@ -72,9 +73,8 @@ cdef struct Edges:
     double *weights              # (n, 8): those of each lane
 
 
-cdef int make_edges(const Graph *g, const double *weights, bint by_target,
+cdef int make_edges(const Graph *g, Memory memory, const double *weights, bint by_target,
                     Edges *edges) except -1
-cdef void free_edges(Edges *edges) noexcept
 
 
 cdef inline Side side_of(const Graph *g, const Edges *edges, int64_t e) noexcept nogil:

@@ -1,64 +1,53 @@
 """For 8 sequences at a time: the edges of a graph, in runs of nodes with equally many."""
 from libc.stdint cimport int32_t, int64_t
-from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from ..shared.layout cimport Graph, edges_into
-from ..shared.tables cimport free_rows, new_rows
+from ..shared.memory cimport Memory
 
 cdef double NUMBER = 4503599627370496.0  # 2^52, as in simd/vector.h
 
 
-cdef int make_edges(const Graph *g, const double *weights, bint by_target,
+cdef int make_edges(const Graph *g, Memory memory, const double *weights, bint by_target,
                     Edges *edges) except -1:
     cdef int64_t N = g.n_nodes, E = g.indptr[g.epochs.n * (N + 1) - 1], e, m, k, first, end = 0
-    cdef int32_t *start = NULL   # edges of each node, by target or by source
-    cdef int32_t *numbers = NULL
-    cdef int32_t *ends = NULL
+    cdef int32_t *start          # edges of each node, by target or by source
+    cdef int32_t *numbers
+    cdef int32_t *ends
     cdef const int32_t *into
-    memset(edges, 0, sizeof(Edges))
     edges.n = E
-    edges.nodes = <int32_t *> malloc((g.epochs.n * (5 * N + 3) + E) * sizeof(int32_t))
-    edges.first = <int64_t *> malloc(g.epochs.n * sizeof(int64_t))
-    edges.source = <int32_t *> malloc((E + 1) * sizeof(int32_t))
-    edges.target = <int32_t *> malloc((E + 1) * sizeof(int32_t))
-    edges.number = <int32_t *> malloc((E + 1) * sizeof(int32_t))
-    edges.base = new_rows(1, E)
-    edges.numbers = new_rows(1, E)
-    edges.weights = new_rows(E, 8)
-    start = <int32_t *> malloc((N + 2) * sizeof(int32_t))
-    numbers = <int32_t *> malloc((E + 1) * sizeof(int32_t))
-    ends = <int32_t *> malloc((E + 1) * sizeof(int32_t))
-    try:
-        if (edges.nodes == NULL or edges.first == NULL or edges.source == NULL
-                or edges.target == NULL or edges.number == NULL or start == NULL
-                or numbers == NULL or ends == NULL):
-            raise MemoryError
-        for e in range(g.epochs.n):
-            into = edges_into(g, e)
-            first = into[0]
-            # Sorted by the node they belong to; of each node, in the order of the others.
-            memset(start, 0, (N + 2) * sizeof(int32_t))
-            for m in range(N):
-                for k in range(into[m], into[m + 1]):
-                    ends[k] = <int32_t> m
-                    start[(m if by_target else g.sources[k]) + 2] += 1
-            for m in range(N):
-                start[m + 2] += start[m + 1]
-            for k in range(first, into[N]):
-                m = ends[k] if by_target else g.sources[k]
-                numbers[first + start[m + 1]] = <int32_t> k
-                start[m + 1] += 1
-            edges.first[e] = end
-            end += lay_nodes(g, by_target, start, numbers + first, ends, first, edges.nodes + end,
-                             edges)
-        for k in range(E):
-            edges.base[k] = weights[edges.number[k]]
-            edges.numbers[k] = NUMBER + g.sources[edges.number[k]]
-    finally:
-        free(start)
-        free(numbers)
-        free(ends)
+    edges.nodes = <int32_t *> memory.room((g.epochs.n * (5 * N + 3) + E) * sizeof(int32_t))
+    edges.first = <int64_t *> memory.room(g.epochs.n * sizeof(int64_t))
+    edges.source = <int32_t *> memory.room((E + 1) * sizeof(int32_t))
+    edges.target = <int32_t *> memory.room((E + 1) * sizeof(int32_t))
+    edges.number = <int32_t *> memory.room((E + 1) * sizeof(int32_t))
+    edges.base = memory.rows(1, E)
+    edges.numbers = memory.rows(1, E)
+    edges.weights = memory.rows(E, 8)
+    start = <int32_t *> memory.room((N + 2) * sizeof(int32_t))
+    numbers = <int32_t *> memory.room((E + 1) * sizeof(int32_t))
+    ends = <int32_t *> memory.room((E + 1) * sizeof(int32_t))
+    for e in range(g.epochs.n):
+        into = edges_into(g, e)
+        first = into[0]
+        # Sorted by the node they belong to; of each node, in the order of the others.
+        memset(start, 0, (N + 2) * sizeof(int32_t))
+        for m in range(N):
+            for k in range(into[m], into[m + 1]):
+                ends[k] = <int32_t> m
+                start[(m if by_target else g.sources[k]) + 2] += 1
+        for m in range(N):
+            start[m + 2] += start[m + 1]
+        for k in range(first, into[N]):
+            m = ends[k] if by_target else g.sources[k]
+            numbers[first + start[m + 1]] = <int32_t> k
+            start[m + 1] += 1
+        edges.first[e] = end
+        end += lay_nodes(g, by_target, start, numbers + first, ends, first, edges.nodes + end,
+                         edges)
+    for k in range(E):
+        edges.base[k] = weights[edges.number[k]]
+        edges.numbers[k] = NUMBER + g.sources[edges.number[k]]
     return 0
 
 
@@ -116,14 +105,3 @@ cdef bint alike(const Graph *g, bint by_target, const int32_t *start, const int3
             if (g.sources[a] != g.sources[b]) if by_target else (ends[a] != ends[b]):
                 return False
     return True
-
-
-cdef void free_edges(Edges *edges) noexcept:
-    free(edges.nodes)
-    free(edges.first)
-    free(edges.source)
-    free(edges.target)
-    free(edges.number)
-    free_rows(edges.base)
-    free_rows(edges.numbers)
-    free_rows(edges.weights)

@@ -1,7 +1,5 @@
 /* What changes the exponents of lanes/exponents.pyx, for 8 sequences. */
 #ifndef ISA
-#ifndef SKCHMM_LANES_EXPONENT_STEPS_H
-#define SKCHMM_LANES_EXPONENT_STEPS_H
 
 #include "simd/vector.h"
 
@@ -20,7 +18,6 @@
 #define lanes_move(...) DISPATCH(lanes_move)(__VA_ARGS__)
 #define lanes_undo(...) DISPATCH(lanes_undo)(__VA_ARGS__)
 
-#endif
 #else
 
 /* Weights (edges, 8) = base 2^(exponent of the source - that of the target), and 0 in lanes that are

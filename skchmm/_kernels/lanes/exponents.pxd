@@ -1,6 +1,7 @@
 from libc.stdint cimport int64_t
 
 from ..shared.layout cimport Graph
+from ..shared.memory cimport Memory
 from .edges cimport Edges
 
 
@@ -23,8 +24,8 @@ cdef struct Exponents:
     int64_t n_events
 
 
-cdef int new_exponents(const Graph *g, int64_t n_steps, bint keep, Exponents *x) except -1
-cdef void free_exponents(Exponents *x) noexcept
+cdef int new_exponents(const Graph *g, Memory memory, int64_t n_steps, bint keep,
+                       Exponents *x) except -1
 cdef void weigh(Exponents *x, const Edges *edges) noexcept nogil
 cdef void silence(Exponents *x, const Edges *edges, int64_t lane) noexcept nogil
 cdef void balance(const Graph *g, Exponents *x, const Edges *edges, int lanes, int close,

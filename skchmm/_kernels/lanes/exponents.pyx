@@ -12,10 +12,9 @@ is not enough, a step is done with *care*: the exponents of its sums are those o
 terms. What changes is noted as an event, and taken back on the way back. O(edges) an event.
 """
 from libc.stdint cimport int32_t, int64_t
-from libc.stdlib cimport free, malloc
 
 from ..shared.layout cimport Graph, edges_into
-from ..shared.tables cimport free_rows, new_rows, new_table
+from ..shared.memory cimport Memory
 from ..simd.instructions cimport instructions_in_use
 from .edges cimport LANES, Edges
 
@@ -43,23 +42,16 @@ instructions = instructions_in_use()
 cdef double LEAST_WEIGHT = 1e-165
 
 
-cdef int new_exponents(const Graph *g, int64_t n_steps, bint keep, Exponents *x) except -1:
+cdef int new_exponents(const Graph *g, Memory memory, int64_t n_steps, bint keep,
+                       Exponents *x) except -1:
     """For so many steps at a time."""
     # At most, and rarely touched: two events a step.
     cdef int64_t n_events = 2 * n_steps if keep else 1
     x.keep = keep
-    x.values = new_rows(1, g.n_nodes * LANES)
-    x.events = <Event *> malloc(n_events * sizeof(Event))
-    x.shifts = new_table(2 * n_events, g.n_nodes * LANES)
-    if x.events == NULL:
-        raise MemoryError
+    x.values = memory.rows(1, g.n_nodes * LANES)
+    x.events = <Event *> memory.room(n_events * sizeof(Event))
+    x.shifts = memory.table(2 * n_events, g.n_nodes * LANES)
     return 0
-
-
-cdef void free_exponents(Exponents *x) noexcept:
-    free_rows(x.values)
-    free(x.events)
-    free_rows(x.shifts)
 
 
 cdef void weigh(Exponents *x, const Edges *edges) noexcept nogil:

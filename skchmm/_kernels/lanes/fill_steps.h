@@ -1,7 +1,5 @@
 /* Emissions of 8 sequences side by side. */
 #ifndef ISA
-#ifndef SKCHMM_LANES_FILL_STEPS_H
-#define SKCHMM_LANES_FILL_STEPS_H
 
 #include "simd/vector.h"
 
@@ -10,7 +8,6 @@
 
 #define lanes_fill(...) DISPATCH(lanes_fill)(__VA_ARGS__)
 
-#endif
 #else
 
 /* out(t, i, lane) = table(at(t, lane), i) */

@@ -1,7 +1,5 @@
 /* Steps of the recursion of lanes/viterbi.pyx, for 8 sequences; one vector operation an edge. */
 #ifndef ISA
-#ifndef SKCHMM_LANES_MAX_STEPS_H
-#define SKCHMM_LANES_MAX_STEPS_H
 
 #include "lanes/fill_steps.h"
 #include "lanes/side.h"
@@ -11,7 +9,6 @@
 
 #define lanes_choose_run(...) DISPATCH(lanes_choose_run)(__VA_ARGS__)
 
-#endif
 #else
 
 /* n steps; values in two rows in turn, of which the last is returned. choices(t, node, lane) is the

@@ -1,7 +1,5 @@
 /* Steps of the recursions of lanes/sums.pyx, for 8 sequences; one vector operation an edge. */
 #ifndef ISA
-#ifndef SKCHMM_LANES_SUM_STEPS_H
-#define SKCHMM_LANES_SUM_STEPS_H
 
 #include "lanes/fill_steps.h"
 #include "lanes/side.h"
@@ -20,7 +18,6 @@
 #define lanes_back_run(...) DISPATCH(lanes_back_run)(__VA_ARGS__)
 #define lanes_first(...) DISPATCH(lanes_first)(__VA_ARGS__)
 
-#endif
 #else
 
 #include "simd/exp.h"

@@ -10,20 +10,19 @@ may lose is below 1e-180 of that.
 """
 from libc.math cimport INFINITY, M_LN2, frexp, ldexp, log
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
-from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
 from ..shared.layout cimport Graph, Layout, epoch_of
+from ..shared.memory cimport Memory
 from ..shared.scaling cimport log_lossy
-from ..shared.tables cimport free_rows, new_rows, new_table
 from ..shared.threads cimport share, threads_for
 from ..simd.instructions cimport instructions_in_use
 from .edges cimport (
-    LANES, Edges, Group, Side, active_at, free_edges, make_edges, n_groups, read_group, rows_of,
+    LANES, Edges, Group, Side, active_at, make_edges, n_groups, read_group, rows_of,
     side_of,
 )
 from .exponents cimport (
-    Event, Exponents, balance, begin_care, end_care, free_exponents, new_exponents, silence,
+    Event, Exponents, balance, begin_care, end_care, new_exponents, silence,
     undo_event, weigh,
 )
 
@@ -161,7 +160,7 @@ cdef void load(const Graph *g, const Model *p, const Group *group, int64_t first
         w.active[t] = <int8_t> active_at(group, first + t)
     if p.row_max == NULL:
         w.any_lossy = lanes_exp(n, g.n_states, p.log_lossy, w.active, w.emit, total, w.scales,
-                                   w.lossy)
+                                w.lossy)
         return
     for t in range(n):
         for l in range(w.active[t]):
@@ -261,7 +260,7 @@ cdef void forward_chunk(const Graph *g, const Model *p, const Group *group,
             if w.x.stale:
                 weigh(&w.x, &w.ahead)
             t += lanes_sum_run(&side, w.ahead.weights, stop - t, S,
-                                  w.emit + (t - begin) * S * LANES, here, watched, low, high)
+                               w.emit + (t - begin) * S * LANES, here, watched, low, high)
             for l in range(group.n):
                 least = LOW_UNEVEN if w.x.uneven >> l & 1 else LOW
                 beyond |= (not (low[l] > least and high[l] < HIGH)) << l
@@ -319,7 +318,7 @@ cdef void backward(const Graph *g, const Model *p, const Group *group, Work *w,
         if w.x.stale and not care:
             weigh(&w.x, &w.back)
         lanes_back_run(&side, w.back.weights, t - last + 1, S, active, alpha,
-                          w.emit + (t - begin) * S * LANES, rows, w.beta, w.v, w.by_state, w.counts)
+                       w.emit + (t - begin) * S * LANES, rows, w.beta, w.v, w.by_state, w.counts)
         t = last - 1
 
 
@@ -346,6 +345,7 @@ def lanes_sums(Layout layout,                   # IN
         # depend, in the last bits, on who was faster.
         n_pieces = max(min(min(n_pieces, MOST_COUNTED), COUNTS // counts.shape[0]), 1)
     n_threads = threads_for(n_pieces)
+    cdef Memory memory = Memory()
     memset(&job, 0, sizeof(Job))
     job.g = &layout.graph
     job.model.start, job.model.table = &start[0], &table[0, 0]
@@ -356,76 +356,48 @@ def lanes_sums(Layout layout,                   # IN
     job.seq_weights = NULL if seq_weights is None else &seq_weights[0]
     job.log_z = &log_z[0]
     job.gamma = NULL if gamma is None else &gamma[0, 0]
-    job.works = <Work *> calloc(n_threads, sizeof(Work))
+    job.works = <Work *> memory.room(n_threads * sizeof(Work))
+    memset(job.works, 0, n_threads * sizeof(Work))
     job.n_pieces = n_pieces
-    try:
-        if counts is not None:
-            job.counts = new_rows(n_pieces, counts.shape[0])
-        if job.works == NULL:
-            raise MemoryError
-        for i in range(n_threads):
-            new_work(&job, &weights[0], longest, chunk, job.works + i)
-        with nogil:
-            share(sum_piece, &job, n_pieces)
-        if counts is not None:
-            for i in range(n_pieces):
-                for k in range(counts.shape[0]):
-                    counts[k] += job.counts[i * counts.shape[0] + k]
-    finally:
-        free_rows(job.counts)
-        if job.works != NULL:
-            for i in range(n_threads):
-                free_work(job.works + i)
-            free(job.works)
+    if counts is not None:
+        job.counts = memory.rows(n_pieces, counts.shape[0])
+    for i in range(n_threads):
+        new_work(&job, memory, &weights[0], longest, chunk, job.works + i)
+    with nogil:
+        share(sum_piece, &job, n_pieces)
+    if counts is not None:
+        for i in range(n_pieces):
+            for k in range(counts.shape[0]):
+                counts[k] += job.counts[i * counts.shape[0] + k]
 
 
-cdef int new_work(const Job *job, const double *weights, int64_t longest, int64_t chunk,
-                  Work *w) except -1:
+cdef int new_work(const Job *job, Memory memory, const double *weights, int64_t longest,
+                  int64_t chunk, Work *w) except -1:
     cdef const Graph *g = job.g
     cdef int64_t N = g.n_nodes * LANES, n_kept
     w.keep = job.gamma != NULL
     w.chunk = min(longest, chunk if w.keep else <int64_t> BATCH)
-    make_edges(g, weights, True, &w.ahead)
+    make_edges(g, memory, weights, True, &w.ahead)
     if w.keep:
-        make_edges(g, weights, False, &w.back)
-    w.alpha = new_table(w.chunk + 1, N)
-    w.emit = new_table(w.chunk, g.n_states * LANES)
-    w.beta = new_rows(1, N)
-    w.v = new_rows(LANES_STEPS, N)
-    w.by_state = new_rows(g.n_states, LANES)
-    w.ends = new_rows(1, N)
+        make_edges(g, memory, weights, False, &w.back)
+    w.alpha = memory.table(w.chunk + 1, N)
+    w.emit = memory.table(w.chunk, g.n_states * LANES)
+    w.beta = memory.rows(1, N)
+    w.v = memory.rows(LANES_STEPS, N)
+    w.by_state = memory.rows(g.n_states, LANES)
+    w.ends = memory.rows(1, N)
     if job.counts != NULL:
-        w.counts = new_rows(w.back.n, LANES)
-    new_exponents(g, w.chunk, w.keep, &w.x)
-    w.at = <int64_t *> malloc(w.chunk * LANES * sizeof(int64_t))
-    w.active = <int8_t *> malloc(w.chunk)
-    w.lossy = <uint8_t *> calloc(w.chunk, 1)
-    w.scales = new_table(w.chunk, g.n_states * LANES)
+        w.counts = memory.rows(w.back.n, LANES)
+    new_exponents(g, memory, w.chunk, w.keep, &w.x)
+    w.at = <int64_t *> memory.room(w.chunk * LANES * sizeof(int64_t))
+    w.active = <int8_t *> memory.room(w.chunk)
+    w.lossy = <uint8_t *> memory.room(w.chunk)
+    memset(w.lossy, 0, w.chunk)
+    w.scales = memory.table(w.chunk, g.n_states * LANES)
     n_kept = longest // w.chunk + 1 if w.keep else 1
-    w.kept = new_table(2 * n_kept, N)
-    w.kept_uneven = <int *> malloc(n_kept * sizeof(int))
-    if w.at == NULL or w.active == NULL or w.lossy == NULL or w.kept_uneven == NULL:
-        raise MemoryError
+    w.kept = memory.table(2 * n_kept, N)
+    w.kept_uneven = <int *> memory.room(n_kept * sizeof(int))
     return 0
-
-
-cdef void free_work(Work *w) noexcept:
-    free_edges(&w.ahead)
-    free_edges(&w.back)
-    free_rows(w.alpha)
-    free_rows(w.emit)
-    free_rows(w.beta)
-    free_rows(w.v)
-    free_rows(w.by_state)
-    free_rows(w.ends)
-    free_rows(w.counts)
-    free_exponents(&w.x)
-    free(w.at)
-    free(w.active)
-    free(w.lossy)
-    free_rows(w.scales)
-    free_rows(w.kept)
-    free(w.kept_uneven)
 
 
 cdef void sum_piece(void *shared, int64_t number, int64_t thread) noexcept nogil:

@@ -7,15 +7,13 @@ that won. O(edges) vector operations a step of all 8.
 """
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t, uint8_t
-from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memset
 
 from ..shared.layout cimport Graph, Layout, best_end, epoch_of
-from ..shared.tables cimport free_rows, new_table
+from ..shared.memory cimport Memory
 from ..shared.threads cimport share, threads_for
 from ..simd.instructions cimport instructions_in_use
 from .edges cimport (
-    LANES, Edges, Group, Side, active_at, free_edges, make_edges, n_groups, read_group, rows_of,
+    LANES, Edges, Group, Side, active_at, make_edges, n_groups, read_group, rows_of,
     side_of,
 )
 
@@ -110,21 +108,12 @@ cdef void decode_group(const Job *job, const Group *group, Work *w) noexcept nog
             node[l] = w.choices[t * N + node[l] * LANES + l] if t > 0 else 0
 
 
-cdef int new_work(const Graph *g, int64_t longest, Work *w) except -1:
-    w.at = <int64_t *> malloc(BATCH * LANES * sizeof(int64_t))
-    w.choices = <uint8_t *> malloc(longest * g.n_nodes * LANES)
-    if w.at == NULL or w.choices == NULL:
-        raise MemoryError
-    w.values = new_table(2, g.n_nodes * LANES)
-    w.emit = new_table(BATCH, g.n_states * LANES)
+cdef int new_work(const Graph *g, Memory memory, int64_t longest, Work *w) except -1:
+    w.at = <int64_t *> memory.room(BATCH * LANES * sizeof(int64_t))
+    w.choices = <uint8_t *> memory.room(longest * g.n_nodes * LANES)
+    w.values = memory.table(2, g.n_nodes * LANES)
+    w.emit = memory.table(BATCH, g.n_states * LANES)
     return 0
-
-
-cdef void free_work(Work *w) noexcept:
-    free(w.at)
-    free(w.choices)
-    free_rows(w.values)
-    free_rows(w.emit)
 
 
 cdef void decode_piece(void *shared, int64_t number, int64_t thread) noexcept nogil:
@@ -149,24 +138,15 @@ def lanes_viterbi(Layout layout,                   # IN, of a graph of at most 2
     cdef Job job
     cdef int64_t i, longest = offsets[order[0] + 1] - offsets[order[0]]
     cdef int64_t n_threads = threads_for(n_groups(order.shape[0]))
-    memset(&job, 0, sizeof(Job))
+    cdef Memory memory = Memory()
     job.g = &layout.graph
     job.log_start, job.table = &log_start[0], &log_table[0, 0]
     job.rows = NULL if rows is None else &rows[0]
     job.offsets, job.order, job.n = &offsets[0], &order[0], order.shape[0]
     job.node_labels, job.path, job.log_prob = &node_labels[0], &path[0], &log_prob[0]
-    job.works = <Work *> calloc(n_threads, sizeof(Work))
-    try:
-        if job.works == NULL:
-            raise MemoryError
-        make_edges(job.g, &weights[0], True, &job.edges)
-        for i in range(n_threads):
-            new_work(job.g, longest, job.works + i)
-        with nogil:
-            share(decode_piece, &job, n_groups(job.n))
-    finally:
-        free_edges(&job.edges)
-        if job.works != NULL:
-            for i in range(n_threads):
-                free_work(job.works + i)
-            free(job.works)
+    job.works = <Work *> memory.room(n_threads * sizeof(Work))
+    make_edges(job.g, memory, &weights[0], True, &job.edges)
+    for i in range(n_threads):
+        new_work(job.g, memory, longest, job.works + i)
+    with nogil:
+        share(decode_piece, &job, n_groups(job.n))

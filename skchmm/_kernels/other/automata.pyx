@@ -7,6 +7,9 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
 
+from ..shared.layout cimport Epochs, epoch_of
+from ..shared.memory cimport Memory
+
 import numpy as np
 
 
@@ -249,25 +252,17 @@ cdef struct Partition:
     int64_t n_touched
 
 
-cdef int64_t *integers(int64_t n) except NULL:
-    cdef int64_t *out = <int64_t *> malloc((n + 1) * sizeof(int64_t))
-    if out == NULL:
-        raise MemoryError
-    memset(out, 0, (n + 1) * sizeof(int64_t))
-    return out
-
-
-cdef int open_partition(Partition *p, const int64_t[::1] keys) except -1:
+cdef int open_partition(Partition *p, Memory memory, const int64_t[::1] keys) except -1:
     """Sets of equal key; keys are 0, 1, ..., every one of them in use."""
-    cdef int64_t n = keys.shape[0], i, s
-    p.elements = p.place = p.set_of = p.first = p.past = p.marked = p.touched = NULL
-    p.elements = integers(n)
-    p.place = integers(n)
-    p.set_of = integers(n)
-    p.first = integers(n)
-    p.past = integers(n)
-    p.marked = integers(n)
-    p.touched = integers(n)
+    cdef int64_t n = keys.shape[0], i, s, size = 7 * (n + 1) * sizeof(int64_t)
+    p.elements = <int64_t *> memory.room(size)
+    memset(p.elements, 0, size)
+    p.place = p.elements + n + 1
+    p.set_of = p.place + n + 1
+    p.first = p.set_of + n + 1
+    p.past = p.first + n + 1
+    p.marked = p.past + n + 1
+    p.touched = p.marked + n + 1
     p.n_sets = p.n_touched = 0
     cdef const int64_t[::1] order = np.argsort(keys, kind="stable")
     for i in range(n):
@@ -280,16 +275,6 @@ cdef int open_partition(Partition *p, const int64_t[::1] keys) except -1:
         p.set_of[order[i]] = s
         p.past[s] = i + 1
     return 0
-
-
-cdef void close_partition(Partition *p) noexcept:
-    free(p.elements)
-    free(p.place)
-    free(p.set_of)
-    free(p.first)
-    free(p.past)
-    free(p.marked)
-    free(p.touched)
 
 
 cdef inline void mark(Partition *p, int64_t element) noexcept nogil:
@@ -338,30 +323,29 @@ def refine(const int64_t[::1] keys, const int64_t[::1] tails, const int64_t[::1]
     tail and label; `keys` and `labels` are numbered 0, 1, ... without gaps.
     """
     cdef int64_t n = keys.shape[0], b = 1, c = 0, i, k
-    cdef Partition blocks, cords
+    cdef Partition classes, cords
+    cdef Memory memory = Memory()
     cdef const int64_t[::1] into = np.argsort(heads, kind="stable")
     cdef const int64_t[::1] start = np.searchsorted(
         np.asarray(heads)[np.asarray(into)], np.arange(n + 1)).astype(np.int64)
-    open_partition(&blocks, keys)
-    open_partition(&cords, labels)
+    open_partition(&classes, memory, keys)
+    open_partition(&cords, memory, labels)
     with nogil:
         while c < cords.n_sets:
             for i in range(cords.first[c], cords.past[c]):
-                mark(&blocks, tails[cords.elements[i]])
-            split(&blocks)
+                mark(&classes, tails[cords.elements[i]])
+            split(&classes)
             c += 1
-            while b < blocks.n_sets:
-                for i in range(blocks.first[b], blocks.past[b]):
-                    for k in range(start[blocks.elements[i]], start[blocks.elements[i] + 1]):
+            while b < classes.n_sets:
+                for i in range(classes.first[b], classes.past[b]):
+                    for k in range(start[classes.elements[i]], start[classes.elements[i] + 1]):
                         mark(&cords, into[k])
                 split(&cords)
                 b += 1
     out = np.empty(n, dtype=np.int64)
     cdef int64_t[::1] out_ = out
     for i in range(n):
-        out_[i] = blocks.set_of[i]
-    close_partition(&blocks)
-    close_partition(&cords)
+        out_[i] = classes.set_of[i]
     return out
 
 
@@ -369,8 +353,10 @@ def read_paths(const int32_t[:, :, ::1] tables, const int64_t[::1] epochs,
                const int32_t[::1] labels, const int64_t[::1] offsets):
     """The automaton state after each path, -1 where it died."""
     cdef int64_t n = offsets.shape[0] - 1, s, t, length
-    cdef int64_t e, E = epochs.shape[0]
+    cdef int64_t e
     cdef int32_t q
+    cdef Epochs changes
+    changes.n, changes.first = epochs.shape[0], &epochs[0]
     out = np.empty(n, dtype=np.int32)
     cdef int32_t[::1] last = out
     with nogil:
@@ -379,8 +365,7 @@ def read_paths(const int32_t[:, :, ::1] tables, const int64_t[::1] epochs,
             e = 0
             length = offsets[s + 1] - offsets[s]
             for t in range(length):
-                while e + 1 < E and t >= epochs[e + 1]:
-                    e += 1
+                e = epoch_of(&changes, t, e)
                 q = tables[e, q, labels[offsets[s] + t]]
                 if q < 0:
                     break

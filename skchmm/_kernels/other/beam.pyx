@@ -10,10 +10,11 @@ of which the `width` best are kept. Nothing looks ahead. O(width (S + log width)
 """
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t
-from libc.stdlib cimport free, malloc, qsort
+from libc.stdlib cimport qsort
 from libc.string cimport memset
 
-from ..shared.layout cimport frame, longest_sequence
+from ..shared.layout cimport Epochs, epoch_of, frame, longest_sequence
+from ..shared.memory cimport Memory
 
 
 cdef struct Hypothesis:
@@ -98,79 +99,71 @@ def beam_search(const int32_t[:, :, ::1] tables,   # IN, of the controller
                 int32_t[::1] path,                 # OUT, state indices
                 double[::1] log_prob):             # OUT, -inf where every hypothesis died
     """Decode sequences begin..end-1; what stands in `path` for dead ones means nothing."""
-    cdef int64_t n_automaton = tables.shape[1], S = tables.shape[2], E = tables.shape[0]
+    cdef int64_t n_automaton = tables.shape[1], S = tables.shape[2]
     cdef int64_t n_keys = n_automaton * S, longest = longest_sequence(offsets, begin, end)
     cdef int64_t s, t, T, k, j, e, q, n, n_found, key, origin, best
     cdef int32_t place
     cdef double score
     cdef const int32_t *row_of = NULL if rows is None else &rows[0]
     cdef Beam b
+    cdef Epochs changes
+    cdef Memory memory = Memory()
+    changes.n, changes.first = tables.shape[0], &epochs[0]
     b.width = min(width, n_keys)
     # Candidates are pairs, each once, so there is always room for them.
     cdef int64_t most = min(n_keys, b.width * S)
     most = max(most, S)
-    b.now = <Hypothesis *> malloc(most * sizeof(Hypothesis))
-    b.found = <Hypothesis *> malloc(most * sizeof(Hypothesis))
-    b.slot = <int32_t *> malloc(n_keys * sizeof(int32_t))
-    b.states = <int32_t *> malloc(longest * b.width * sizeof(int32_t))
-    b.parents = <int32_t *> malloc(longest * b.width * sizeof(int32_t))
-    try:
-        if (b.now == NULL or b.found == NULL or b.slot == NULL or b.states == NULL
-                or b.parents == NULL):
-            raise MemoryError
-        with nogil:
-            memset(b.slot, 255, n_keys * sizeof(int32_t))
-            for s in range(begin, end):
-                origin = offsets[s]
-                T = offsets[s + 1] - origin
-                n_found = e = 0
-                for j in range(S):
-                    if tables[0, 0, j] >= 0 and log_start[j] > -INFINITY:
-                        b.found[n_found].key = j * n_automaton + tables[0, 0, j]
-                        b.found[n_found].score = log_start[j]
-                        b.found[n_found].parent = -1
-                        n_found += 1
-                n = keep(&b, n_found, n_automaton, 0, &log_table[frame(row_of, origin), 0])
-                for t in range(1, T):
-                    while e + 1 < E and t >= epochs[e + 1]:
-                        e += 1
-                    n_found = 0
-                    for k in range(n):
-                        q = b.now[k].key % n_automaton
-                        for j in range(S):
-                            if tables[e, q, j] < 0:
-                                continue
-                            score = b.now[k].score + log_trans[b.now[k].key // n_automaton, j]
-                            if score == -INFINITY:
-                                continue
-                            key = j * n_automaton + tables[e, q, j]
-                            place = b.slot[key]
-                            if place < 0:
-                                place = b.slot[key] = <int32_t> n_found
-                                n_found += 1
-                            elif not score > b.found[place].score:
-                                continue
-                            b.found[place].key = key
-                            b.found[place].score = score
-                            b.found[place].parent = <int32_t> k
-                    n = keep(&b, n_found, n_automaton, t,
-                             &log_table[frame(row_of, origin + t), 0])
-                    if n == 0:
-                        break
-                log_prob[s] = -INFINITY
-                best = -1
+    b.now = <Hypothesis *> memory.room(most * sizeof(Hypothesis))
+    b.found = <Hypothesis *> memory.room(most * sizeof(Hypothesis))
+    b.slot = <int32_t *> memory.room(n_keys * sizeof(int32_t))
+    b.states = <int32_t *> memory.room(longest * b.width * sizeof(int32_t))
+    b.parents = <int32_t *> memory.room(longest * b.width * sizeof(int32_t))
+    with nogil:
+        memset(b.slot, 255, n_keys * sizeof(int32_t))
+        for s in range(begin, end):
+            origin = offsets[s]
+            T = offsets[s + 1] - origin
+            n_found = e = 0
+            for j in range(S):
+                if tables[0, 0, j] >= 0 and log_start[j] > -INFINITY:
+                    b.found[n_found].key = j * n_automaton + tables[0, 0, j]
+                    b.found[n_found].score = log_start[j]
+                    b.found[n_found].parent = -1
+                    n_found += 1
+            n = keep(&b, n_found, n_automaton, 0, &log_table[frame(row_of, origin), 0])
+            for t in range(1, T):
+                e = epoch_of(&changes, t, e)
+                n_found = 0
                 for k in range(n):
-                    if b.now[k].score > log_prob[s]:
-                        log_prob[s] = b.now[k].score
-                        best = k
-                if best < 0:
-                    continue
-                for t in range(T - 1, -1, -1):
-                    path[origin + t] = b.states[t * b.width + best]
-                    best = b.parents[t * b.width + best]
-    finally:
-        free(b.now)
-        free(b.found)
-        free(b.slot)
-        free(b.states)
-        free(b.parents)
+                    q = b.now[k].key % n_automaton
+                    for j in range(S):
+                        if tables[e, q, j] < 0:
+                            continue
+                        score = b.now[k].score + log_trans[b.now[k].key // n_automaton, j]
+                        if score == -INFINITY:
+                            continue
+                        key = j * n_automaton + tables[e, q, j]
+                        place = b.slot[key]
+                        if place < 0:
+                            place = b.slot[key] = <int32_t> n_found
+                            n_found += 1
+                        elif not score > b.found[place].score:
+                            continue
+                        b.found[place].key = key
+                        b.found[place].score = score
+                        b.found[place].parent = <int32_t> k
+                n = keep(&b, n_found, n_automaton, t,
+                         &log_table[frame(row_of, origin + t), 0])
+                if n == 0:
+                    break
+            log_prob[s] = -INFINITY
+            best = -1
+            for k in range(n):
+                if b.now[k].score > log_prob[s]:
+                    log_prob[s] = b.now[k].score
+                    best = k
+            if best < 0:
+                continue
+            for t in range(T - 1, -1, -1):
+                path[origin + t] = b.states[t * b.width + best]
+                best = b.parents[t * b.width + best]

@@ -9,9 +9,9 @@ O(T S^2 + features S) a sequence.
 """
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t
-from libc.stdlib cimport free, malloc
 
 from ..shared.layout cimport longest_sequence
+from ..shared.memory cimport Memory
 
 
 cdef void decode(int64_t S, int64_t T, const double *start, const double *trans,
@@ -75,53 +75,47 @@ def train_pass(const int64_t[::1] indptr,       # IN, features of each step: CSR
     cdef const double *row
     cdef const int32_t *truth
     cdef bint differs
-    cdef double *scores = <double *> malloc(longest * S * sizeof(double))
-    cdef double *table = <double *> malloc(longest * S * sizeof(double))
-    cdef int32_t *path = <int32_t *> malloc(longest * sizeof(int32_t))
-    try:
-        if scores == NULL or table == NULL or path == NULL:
-            raise MemoryError
-        with nogil:
-            for k in range(order.shape[0]):
-                s = order[k]
-                origin = offsets[s]
-                T = offsets[s + 1] - origin
-                truth = &labels[origin]
-                for t in range(T):
+    cdef Memory memory = Memory()
+    cdef double *scores = memory.table(longest, S)
+    cdef double *table = memory.table(longest, S)
+    cdef int32_t *path = <int32_t *> memory.room(longest * sizeof(int32_t))
+    with nogil:
+        for k in range(order.shape[0]):
+            s = order[k]
+            origin = offsets[s]
+            T = offsets[s + 1] - origin
+            truth = &labels[origin]
+            for t in range(T):
+                for j in range(S):
+                    scores[t * S + j] = 0.0
+                for p in range(indptr[origin + t], indptr[origin + t + 1]):
+                    row = &feature[indices[p], 0]
+                    v = values[p]
                     for j in range(S):
-                        scores[t * S + j] = 0.0
-                    for p in range(indptr[origin + t], indptr[origin + t + 1]):
-                        row = &feature[indices[p], 0]
-                        v = values[p]
-                        for j in range(S):
-                            scores[t * S + j] += v * row[j]
-                decode(S, T, &start[0], &trans[0, 0], scores, table, path)
-                amount = seq_weights[s]
-                differs = False
-                for t in range(T):
-                    if path[t] == truth[t]:
-                        continue
-                    differs = True
-                    wrong += 1
-                    for p in range(indptr[origin + t], indptr[origin + t + 1]):
-                        v = amount * values[p]
-                        add(&feature[indices[p], truth[t]], &late_feature[indices[p], truth[t]],
-                            v, n_before)
-                        add(&feature[indices[p], path[t]], &late_feature[indices[p], path[t]],
-                            -v, n_before)
-                if differs:
-                    if path[0] != truth[0]:
-                        add(&start[truth[0]], &late_start[truth[0]], amount, n_before)
-                        add(&start[path[0]], &late_start[path[0]], -amount, n_before)
-                    for t in range(1, T):
-                        if path[t] != truth[t] or path[t - 1] != truth[t - 1]:
-                            add(&trans[truth[t - 1], truth[t]],
-                                &late_trans[truth[t - 1], truth[t]], amount, n_before)
-                            add(&trans[path[t - 1], path[t]],
-                                &late_trans[path[t - 1], path[t]], -amount, n_before)
-                n_before += 1.0
-    finally:
-        free(scores)
-        free(table)
-        free(path)
+                        scores[t * S + j] += v * row[j]
+            decode(S, T, &start[0], &trans[0, 0], scores, table, path)
+            amount = seq_weights[s]
+            differs = False
+            for t in range(T):
+                if path[t] == truth[t]:
+                    continue
+                differs = True
+                wrong += 1
+                for p in range(indptr[origin + t], indptr[origin + t + 1]):
+                    v = amount * values[p]
+                    add(&feature[indices[p], truth[t]], &late_feature[indices[p], truth[t]],
+                        v, n_before)
+                    add(&feature[indices[p], path[t]], &late_feature[indices[p], path[t]],
+                        -v, n_before)
+            if differs:
+                if path[0] != truth[0]:
+                    add(&start[truth[0]], &late_start[truth[0]], amount, n_before)
+                    add(&start[path[0]], &late_start[path[0]], -amount, n_before)
+                for t in range(1, T):
+                    if path[t] != truth[t] or path[t - 1] != truth[t - 1]:
+                        add(&trans[truth[t - 1], truth[t]],
+                            &late_trans[truth[t - 1], truth[t]], amount, n_before)
+                        add(&trans[path[t - 1], path[t]],
+                            &late_trans[path[t - 1], path[t]], -amount, n_before)
+            n_before += 1.0
     return wrong

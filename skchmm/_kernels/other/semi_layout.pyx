@@ -1,9 +1,9 @@
 """The graph and the parameters of a semi-Markov chain, held once for its kernels."""
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
-import numpy as np
+from ..shared.layout cimport hold
 
-from skchmm._kernels.shared.layout import held
+import numpy as np
 
 
 cdef class SemiLayout:
@@ -11,31 +11,26 @@ cdef class SemiLayout:
 
     def __init__(self, node_states, start_nodes, accept, entry, epochs, stay, indptr, targets,
                  base_edges, log_weights, log_start, log_durations, log_survival):
+        cdef Segments *g = &self.segments
+        cdef list held = []
+        self.arrays = held
         self.given = (node_states, start_nodes, accept, entry, epochs, stay, indptr, targets,
                       base_edges, log_weights, log_start, log_durations, log_survival)
-        self.arrays = (
-            [held(a, np.int32) for a in (node_states, start_nodes, stay, indptr, targets,
-                                         base_edges)],
-            [held(a, np.uint8) for a in (accept, entry)],
-            held(epochs, np.int64),
-            [held(a, np.float64) for a in (log_weights, log_start, log_durations, log_survival)],
-        )
-        cdef const int32_t[::1] i0, i1, i2, i3, i4, i5
-        cdef const uint8_t[::1] u0, u1
-        cdef const int64_t[::1] l0 = self.arrays[2]
-        cdef const double[::1] d0, d1, d2, d3
-        i0, i1, i2, i3, i4, i5 = self.arrays[0]
-        u0, u1 = self.arrays[1]
-        d0, d1, d2, d3 = self.arrays[3]
-        self.segments.N, self.segments.S = len(node_states), len(log_start)
-        self.segments.D = np.shape(log_durations)[1]
-        self.segments.node_states, self.segments.start_nodes = &i0[0], &i1[0]
-        self.segments.stay, self.segments.indptr = &i2[0], &i3[0]
-        self.segments.targets, self.segments.base_edges = &i4[0], &i5[0]
-        self.segments.accept, self.segments.entry = &u0[0], &u1[0]
-        self.segments.epochs.n, self.segments.epochs.first = len(epochs), &l0[0]
-        self.segments.log_weights, self.segments.log_start = &d0[0], &d1[0]
-        self.segments.log_durations, self.segments.log_survival = &d2[0], &d3[0]
+        g.N, g.S, g.D = len(node_states), len(log_start), np.shape(log_durations)[1]
+        g.node_states = <const int32_t *> hold(held, node_states, np.int32)
+        g.start_nodes = <const int32_t *> hold(held, start_nodes, np.int32)
+        g.accept = <const uint8_t *> hold(held, accept, np.uint8)
+        g.entry = <const uint8_t *> hold(held, entry, np.uint8)
+        g.epochs.n = len(epochs)
+        g.epochs.first = <const int64_t *> hold(held, epochs, np.int64)
+        g.stay = <const int32_t *> hold(held, stay, np.int32)
+        g.indptr = <const int32_t *> hold(held, indptr, np.int32)
+        g.targets = <const int32_t *> hold(held, targets, np.int32)
+        g.base_edges = <const int32_t *> hold(held, base_edges, np.int32)
+        g.log_weights = <const double *> hold(held, log_weights, np.float64)
+        g.log_start = <const double *> hold(held, log_start, np.float64)
+        g.log_durations = <const double *> hold(held, log_durations, np.float64)
+        g.log_survival = <const double *> hold(held, log_survival, np.float64)
 
     def __reduce__(self):
         return SemiLayout, self.given

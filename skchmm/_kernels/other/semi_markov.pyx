@@ -18,10 +18,10 @@ forwards: P(enter m at s | Y) spreads over d in proportion to the terms of enter
 """
 from libc.math cimport INFINITY, exp, log
 from libc.stdint cimport int32_t, int64_t
-from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from ..shared.layout cimport epoch_of, frame, longest_sequence
+from ..shared.memory cimport Memory
 from .semi_layout cimport Segments, SemiLayout
 
 cdef double NEGLIGIBLE = -45.0   # log of what adds nothing to a sum around 1
@@ -182,7 +182,8 @@ cdef inline void sum_spell(const Segments *g, Work *w, int64_t step, int64_t n,
         w.spell[r] = total
 
 
-cdef void trace(const Segments *g, Work *w, int64_t origin, int64_t T, int32_t *path) noexcept nogil:
+cdef void trace(const Segments *g, Work *w, int64_t origin, int64_t T,
+                int32_t *path) noexcept nogil:
     """Follow the best choices forwards: of equally good ones the lowest state, then the shortest
     segment."""
     cdef int64_t s = 0, m = -1, i, k, t, n, e = 0, node, last
@@ -229,8 +230,8 @@ cdef void trace(const Segments *g, Work *w, int64_t origin, int64_t T, int32_t *
                 m = g.targets[k]
 
 
-cdef void segment_masses(const Segments *g, Work *w, int64_t origin, int64_t T, int64_t s, int64_t m,
-                         int64_t e, double weight, double *gamma, double *durations,
+cdef void segment_masses(const Segments *g, Work *w, int64_t origin, int64_t T, int64_t s,
+                         int64_t m, int64_t e, double weight, double *gamma, double *durations,
                          double *censored) noexcept nogil:
     """Spread P(enter m at s | Y) over the ends of the segment; `spell` holds its emissions."""
     cdef int64_t i = g.node_states[m], k, t, r, first
@@ -255,8 +256,8 @@ cdef void segment_masses(const Segments *g, Work *w, int64_t origin, int64_t T, 
             gamma[(origin + t) * g.S + i] += covering
 
 
-cdef void forward(const Segments *g, Work *w, int64_t origin, int64_t T, double log_z, double weight,
-                  double *gamma, double *transitions, double *durations,
+cdef void forward(const Segments *g, Work *w, int64_t origin, int64_t T, double log_z,
+                  double weight, double *gamma, double *transitions, double *durations,
                   double *censored) noexcept nogil:
     """Posterior masses of segments, from the first step to the last."""
     cdef int64_t s, m, n, i, k, e = 0, spelled
@@ -300,29 +301,17 @@ cdef void forward(const Segments *g, Work *w, int64_t origin, int64_t T, double 
             row[i] /= total
 
 
-cdef int allocate(Work *w, const Segments *g, int64_t T) noexcept nogil:
-    w.enter = <double *> malloc(T * g.N * sizeof(double))
-    w.end = <double *> malloc(T * g.N * sizeof(double))
-    w.open = <double *> malloc(T * g.N * sizeof(double))
-    w.tail = <double *> malloc(g.S * sizeof(double))
-    w.spell = <double *> malloc(g.D * sizeof(double))
-    w.mass = <double *> malloc(g.N * sizeof(double))
-    w.run_node = <int32_t *> malloc(g.D * sizeof(int32_t))
-    w.run_end = <int64_t *> malloc(g.D * sizeof(int64_t))
-    return (w.enter != NULL and w.end != NULL and w.open != NULL and w.tail != NULL
-            and w.spell != NULL and w.mass != NULL and w.run_node != NULL
-            and w.run_end != NULL)
-
-
-cdef void release(Work *w) noexcept nogil:
-    free(w.enter)
-    free(w.end)
-    free(w.open)
-    free(w.tail)
-    free(w.spell)
-    free(w.mass)
-    free(w.run_node)
-    free(w.run_end)
+cdef int new_work(Work *w, const Segments *g, Memory memory, int64_t T) except -1:
+    """For sequences of up to T steps."""
+    w.enter = memory.table(T, g.N)
+    w.end = memory.table(T, g.N)
+    w.open = memory.table(T, g.N)
+    w.tail = memory.table(1, g.S)
+    w.spell = memory.table(1, g.D)
+    w.mass = memory.table(1, g.N)
+    w.run_node = <int32_t *> memory.room(g.D * sizeof(int32_t))
+    w.run_end = <int64_t *> memory.room(g.D * sizeof(int64_t))
+    return 0
 
 
 def segment_viterbi(SemiLayout layout,               # IN
@@ -335,23 +324,20 @@ def segment_viterbi(SemiLayout layout,               # IN
     """Best segmentations; what stands in `path` for infeasible sequences means nothing."""
     cdef Segments g = layout.segments
     cdef Work w
+    cdef Memory memory = Memory()
     cdef int64_t s, T
     if g.N == 0:
         for s in range(begin, end):
             log_prob[s] = -INFINITY
         return
     g.log_table, g.rows = &log_table[0, 0], NULL if rows is None else &rows[0]
-    try:
-        if not allocate(&w, &g, longest_sequence(offsets, begin, end)):
-            raise MemoryError
-        with nogil:
-            for s in range(begin, end):
-                T = offsets[s + 1] - offsets[s]
-                log_prob[s] = backward(&g, &w, offsets[s], T, False)
-                if log_prob[s] > -INFINITY:
-                    trace(&g, &w, offsets[s], T, &path[offsets[s]])
-    finally:
-        release(&w)
+    new_work(&w, &g, memory, longest_sequence(offsets, begin, end))
+    with nogil:
+        for s in range(begin, end):
+            T = offsets[s + 1] - offsets[s]
+            log_prob[s] = backward(&g, &w, offsets[s], T, False)
+            if log_prob[s] > -INFINITY:
+                trace(&g, &w, offsets[s], T, &path[offsets[s]])
 
 
 def segment_posteriors(SemiLayout layout,                 # IN
@@ -368,6 +354,7 @@ def segment_posteriors(SemiLayout layout,                 # IN
     """Likelihoods, marginals of the states, and expected counts of segments."""
     cdef Segments g = layout.segments
     cdef Work w
+    cdef Memory memory = Memory()
     cdef int64_t s, T
     cdef bint counting = transitions is not None
     cdef double weight
@@ -376,19 +363,15 @@ def segment_posteriors(SemiLayout layout,                 # IN
             log_z[s] = -INFINITY
         return
     g.log_table, g.rows = &log_table[0, 0], NULL if rows is None else &rows[0]
-    try:
-        if not allocate(&w, &g, longest_sequence(offsets, begin, end)):
-            raise MemoryError
-        with nogil:
-            for s in range(begin, end):
-                T = offsets[s + 1] - offsets[s]
-                log_z[s] = backward(&g, &w, offsets[s], T, True)
-                if gamma is None or log_z[s] == -INFINITY:
-                    continue
-                weight = 1.0 if seq_weights is None else seq_weights[s]
-                forward(&g, &w, offsets[s], T, log_z[s], weight, &gamma[0, 0],
-                        &transitions[0, 0] if counting else NULL,
-                        &durations[0, 0] if counting else NULL,
-                        &censored[0, 0] if counting else NULL)
-    finally:
-        release(&w)
+    new_work(&w, &g, memory, longest_sequence(offsets, begin, end))
+    with nogil:
+        for s in range(begin, end):
+            T = offsets[s + 1] - offsets[s]
+            log_z[s] = backward(&g, &w, offsets[s], T, True)
+            if gamma is None or log_z[s] == -INFINITY:
+                continue
+            weight = 1.0 if seq_weights is None else seq_weights[s]
+            forward(&g, &w, offsets[s], T, log_z[s], weight, &gamma[0, 0],
+                    &transitions[0, 0] if counting else NULL,
+                    &durations[0, 0] if counting else NULL,
+                    &censored[0, 0] if counting else NULL)

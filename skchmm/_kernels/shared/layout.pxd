@@ -36,6 +36,9 @@ cdef class Layout:
     cdef hold_blocks(self, Blocks *blocks, python_blocks)
 
 
+cdef void *hold(list arrays, array, dtype) except NULL
+
+
 cdef inline int64_t epoch_of(const Epochs *epochs, int64_t t, int64_t e) noexcept nogil:
     """The epoch of step t, searched from epoch e on, in either direction."""
     while e + 1 < epochs.n and t >= epochs.first[e + 1]:

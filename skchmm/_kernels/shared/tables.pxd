@@ -1,37 +1,9 @@
-"""Memory for the rows of a recursion."""
+"""The rows of a recursion."""
 from libc.math cimport sqrt
-from libc.stdint cimport int64_t, uintptr_t
-from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy, memset
+from libc.stdint cimport int64_t
+from libc.string cimport memcpy
 
-
-cdef inline double *new_table(int64_t n_rows, int64_t width) except NULL:
-    """Rows that may be read 8 elements beyond either end, where there are zeros.
-
-    They begin on a cache line: a vector that lies across two costs twice.
-    """
-    cdef int64_t n = n_rows * width
-    cdef char *memory = <char *> malloc((n + 24) * sizeof(double))
-    cdef double *rows
-    if memory == NULL:
-        raise MemoryError
-    rows = <double *> (memory + 128 - (<uintptr_t> memory) % 64)
-    (<void **> (rows - 9))[0] = memory  # for free_rows; 8 elements lie between
-    memset(rows - 8, 0, 8 * sizeof(double))
-    memset(rows + n, 0, 8 * sizeof(double))
-    return rows
-
-
-cdef inline double *new_rows(int64_t n_rows, int64_t width) except NULL:
-    """The same with zeros everywhere."""
-    cdef double *rows = new_table(n_rows, width)
-    memset(rows, 0, n_rows * width * sizeof(double))
-    return rows
-
-
-cdef inline void free_rows(double *rows) noexcept:
-    if rows != NULL:
-        free((<void **> (rows - 9))[0])
+from .memory cimport Memory
 
 
 cdef struct Table:
@@ -44,28 +16,22 @@ cdef struct Table:
     int64_t kept_width           # 0 where no chunk is gone back to
 
 
-cdef inline int open_table(Table *table, int64_t longest, int64_t width, int64_t budget,
-                           bint again) except -1:
+cdef inline int open_table(Table *table, Memory memory, int64_t longest, int64_t width,
+                           int64_t budget, bint again) except -1:
     """Rows for `longest` steps: all, or about sqrt(longest), or what the cache holds.
 
     `budget` is in bytes; `again` says whether chunks are gone back to.
     """
     cdef int64_t row = max(width, 1) * <int64_t> sizeof(double)
-    table.rows = table.kept = NULL
     table.chunk, table.width = longest, width
     table.kept_width = width if again else 0
     if not again:
         table.chunk = min(longest, 64)
     elif longest * row > budget:
         table.chunk = min(longest, max(<int64_t> sqrt(<double> longest) + 1, budget // 4 // row))
-    table.rows = new_table(table.chunk, width)
-    table.kept = new_rows(longest // table.chunk + 1 if again else 1, width)
+    table.rows = memory.table(table.chunk, width)
+    table.kept = memory.rows(longest // table.chunk + 1 if again else 1, width)
     return 0
-
-
-cdef inline void close_table(Table *table) noexcept:
-    free_rows(table.rows)
-    free_rows(table.kept)
 
 
 cdef inline double *row_at(const Table *table, int64_t t) noexcept nogil:
