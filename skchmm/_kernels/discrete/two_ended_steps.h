@@ -46,12 +46,19 @@ enum { WALK, LEAVE, FINISH, COUNT };
 
 #include "simd/exp.h"
 
+/* Of logarithms of ratios; lanes that are neither above log_lossy nor -inf are not fine. */
+TARGET INLINE W8 NAME(probabilities)(W8 ratio, double log_lossy, int *fine)
+{
+    const W8 lossy = SPREAD(log_lossy);
+    *fine &= ABOVE(ratio, lossy) | EQUAL(ratio, -INFINITY);
+    return PICK(ratio, lossy, NAME(exp_within)(ratio), SPREAD(0.0));
+}
+
 /* Rows of log-likelihoods, divided by their maximum, as probabilities; the maxima go to tops. Whether
- * a row has elements that are not above log_lossy, and not -inf, or that are no numbers. */
+ * some element is not fine. */
 TARGET static int NAME(convert)(int64_t n, int64_t n_states, const double *rows, double log_lossy,
                                 double *out, double *tops)
 {
-    const W8 lossy = SPREAD(log_lossy);
     int64_t size = n * n_states, i = 0;
     int fine = 0xFF;
     for (int64_t t = 0; t < n; t++) {
@@ -64,16 +71,10 @@ TARGET static int NAME(convert)(int64_t n, int64_t n_states, const double *rows,
         for (int64_t k = 0; k < n_states; k++)
             out[t * n_states + k] = row[k] - top;
     }
-    for (; i + 8 <= size; i += 8) {
-        W8 ratio = LOAD(out + i);
-        fine &= ABOVE(ratio, lossy) | EQUAL(ratio, -INFINITY);
-        STORE(out + i, NAME(exp_of)(ratio));
-    }
-    if (i < size) {
-        W8 ratio = HEAD(out + i, size - i);
-        fine &= ABOVE(ratio, lossy) | EQUAL(ratio, -INFINITY);
-        STORE_HEAD(out + i, NAME(exp_of)(ratio), size - i);
-    }
+    for (; i + 8 <= size; i += 8)
+        STORE(out + i, NAME(probabilities)(LOAD(out + i), log_lossy, &fine));
+    if (i < size)
+        STORE_HEAD(out + i, NAME(probabilities)(HEAD(out + i, size - i), log_lossy, &fine), size - i);
     return fine != 0xFF;
 }
 
@@ -118,7 +119,7 @@ TARGET INLINE W8 NAME(look)(End *end, W8 row)
 {
     int exponent = 0;
     end->total = TOTAL(row);
-    if (!IN_RANGE(end->total) && SOUND(end->total)) {
+    if (RARELY(!IN_RANGE(end->total) && SOUND(end->total))) {
         frexp(end->total, &exponent);
         end->exponent += exponent - 1;
         row = MUL(row, SPREAD(ldexp(1.0, 1 - exponent)));

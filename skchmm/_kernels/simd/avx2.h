@@ -2,7 +2,7 @@
 #include <immintrin.h>
 
 #define TARGET_AVX2 __attribute__((target("avx2,fma")))
-#define AVX2 TARGET_AVX2 INLINE
+#define AVX2 TARGET_AVX2 static inline
 
 typedef struct { __m256d a, b; } Vector_avx2;
 
@@ -85,6 +85,13 @@ AVX2 __m256d half_power_avx2(__m256d k)
 }
 AVX2 Vector_avx2 power_avx2(Vector_avx2 k)
 { Vector_avx2 r = {half_power_avx2(k.a), half_power_avx2(k.b)}; return r; }
+AVX2 __m256d half_raise_avx2(__m256d x, __m256d k)
+{
+    __m256i power = _mm256_slli_epi64(_mm256_castpd_si256(k), 52);
+    return _mm256_castsi256_pd(_mm256_add_epi64(_mm256_castpd_si256(x), power));
+}
+AVX2 Vector_avx2 raise_avx2(Vector_avx2 x, Vector_avx2 k)
+{ Vector_avx2 r = {half_raise_avx2(x.a, k.a), half_raise_avx2(x.b, k.b)}; return r; }
 /* The bits of the exponent, made the last ones of 2^52. */
 AVX2 __m256d half_exponent_avx2(__m256d x)
 {

@@ -2,7 +2,7 @@
 #include <immintrin.h>
 
 #define TARGET_AVX512 __attribute__((target("avx512f,avx512dq")))
-#define AVX512 TARGET_AVX512 INLINE
+#define AVX512 TARGET_AVX512 static inline
 
 typedef __m512d Vector_avx512;
 
@@ -55,6 +55,11 @@ AVX512 __m512d round_avx512(__m512d x)
 { return _mm512_roundscale_pd(x, 8); }
 AVX512 __m512d power_avx512(__m512d k)
 { return _mm512_scalef_pd(_mm512_set1_pd(1.0), k); }
+AVX512 __m512d raise_avx512(__m512d x, __m512d k)
+{
+    __m512i power = _mm512_slli_epi64(_mm512_castpd_si512(k), 52);
+    return _mm512_castsi512_pd(_mm512_add_epi64(_mm512_castpd_si512(x), power));
+}
 AVX512 __m512d exponent_avx512(__m512d x)
 { return _mm512_getexp_pd(x); }
 AVX512 __m512d lane_avx512(__m512d v, int k)

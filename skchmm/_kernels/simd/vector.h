@@ -12,6 +12,7 @@
 
 #include <math.h>
 #include <stdint.h>
+#include <string.h>
 
 #if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
 #define SKCHMM_X86 1
@@ -19,8 +20,10 @@
 
 #if defined(_MSC_VER) && !defined(__clang__)
 #define INLINE static __forceinline
+#define RARELY(condition) (condition)
 #else
 #define INLINE static inline __attribute__((always_inline))
+#define RARELY(condition) __builtin_expect((condition), 0)
 #endif
 
 #define JOIN_NAMES(f, isa) f##_##isa
@@ -46,6 +49,7 @@
 #define PICK NAME(pick)                 /* (x, y, a, b): a where x > y, else b */
 #define ROUND NAME(round)
 #define POWER NAME(power)               /* (k): 2^k, of whole numbers */
+#define RAISE NAME(raise)               /* (x, k): x 2^k, of k in the last bits; x and it are normal */
 #define EXPONENT NAME(exponent)         /* (x): the k of 2^k <= x < 2^(k + 1), for positive x */
 #define LANE NAME(lane)                 /* (v, k): lane k in every lane; k is a constant */
 #define LEAST NAME(least)               /* (x, least): the smaller one, where x is positive */
