@@ -13,7 +13,7 @@ FLOOR = numpy==2.0.* scipy==1.13.* scikit-learn==1.6.* pandas==2.2.* matplotlib=
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-KERNELS := $(wildcard skchmm/_kernels/*.pyx skchmm/_kernels/*.pxd skchmm/_kernels/*.h)
+KERNELS := $(wildcard $(foreach suffix,pyx pxd h,skchmm/_kernels/*/*.$(suffix)))
 
 # Prints what pyproject.toml asks for: to build, to run, and in the extras named after it.
 REQUIREMENTS := $(BIN)/python -c 'import sys, tomllib; \
@@ -113,4 +113,5 @@ wheel sdist: | $(BIN)/python
 # Leaves virtual environments and what git tracks.
 clean:
 	rm -rf build dist *.egg-info doc/_build doc/api/generated doc/auto_examples demo.png
-	rm -f skchmm/_kernels/*.c skchmm/_kernels/*.so $(VENV)/.kernels
+	rm -f skchmm/_kernels/*.c skchmm/_kernels/*.so skchmm/_kernels/*/*.c skchmm/_kernels/*/*.so
+	rm -f $(VENV)/.kernels

@@ -5,24 +5,42 @@ import numpy as np
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
+KERNELS = os.path.join("skchmm", "_kernels")
+SHARED = "skchmm._kernels._cython"
+
 # Portable flags only: kernels that profit from wider vectors choose at run time.
 FLAGS = [] if os.name == "nt" else ["-O3", "-g0", "-fno-math-errno", "-fno-trapping-math"]
+
+
+def sources(suffix):
+    return sorted(glob(os.path.join(KERNELS, "**", f"*.{suffix}"), recursive=True))
+
 
 extensions = [
     Extension(
         path[: -len(".pyx")].replace(os.sep, "."),
         [path],
-        include_dirs=[np.get_include(), os.path.join("skchmm", "_kernels")],
-        depends=sorted(glob("skchmm/_kernels/*.h")),
+        include_dirs=[np.get_include(), KERNELS],
+        depends=sources("h"),
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")],
         extra_compile_args=FLAGS,
     )
-    for path in sorted(glob(os.path.join("skchmm", "_kernels", "*.pyx")))
+    for path in sources("pyx")
 ]
+# What Cython needs for typed arrays, compiled once instead of into every kernel; no step of a
+# recursion runs in it.
+extensions.append(
+    Extension(
+        SHARED,
+        [os.path.join(KERNELS, "_cython.c")],
+        extra_compile_args=[flag.replace("-O3", "-O1") for flag in FLAGS],
+    )
+)
 
 setup(
     ext_modules=cythonize(
         extensions,
+        shared_utility_qualified_name=SHARED,
         compiler_directives={
             "language_level": 3,
             "boundscheck": False,

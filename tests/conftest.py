@@ -2,12 +2,12 @@
 
 import pytest
 
-from skchmm._kernels import layout
+from skchmm._kernels.simd import instructions
 
 
 @pytest.fixture
 def instruction_sets():
     """All that the processor has; afterwards the one that was in use is back."""
-    names = {layout.use_instruction_set(k): k for k in range(3)}
+    names = {instructions.use_instruction_set(k): k for k in range(3)}
     yield names
-    layout.use_instruction_set(2)
+    instructions.use_instruction_set(2)

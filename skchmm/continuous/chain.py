@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._kernels.forward_backward import scale_rows
-from .._kernels.gapped import feasible_steps, forward_backward
-from .._kernels.gapped_viterbi import best_steps
+from .._kernels.continuous.forward_backward import feasible_steps, forward_backward
+from .._kernels.continuous.viterbi import best_steps
+from .._kernels.shared.scaling import scale_rows
 from ..emissions.base import Frames, check_size
 from ..inference.chain import Smoothed, mark_infeasible
 from ..inference.schedule import spread

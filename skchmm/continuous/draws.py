@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from .._kernels.forward_backward import scale_rows
-from .._kernels.gapped import forward_backward
+from .._kernels.continuous.forward_backward import forward_backward
+from .._kernels.shared.scaling import scale_rows
 from ..inference.settings import settings
 from .generator import Gaps
 from .log_space import filter_log

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from .._kernels.gapped import n_terms
+from .._kernels.continuous.steps import n_terms
 
 LIMIT = 32.0  # q t up to which a series is summed; beyond, factors from a ladder of doublings
 SHORT = 0.5  # q t at which the ladder begins

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.signal import lfilter
 from scipy.sparse.csgraph import dijkstra
 
-from .._kernels.gapped import n_terms
+from .._kernels.continuous.steps import n_terms
 from .generator import NEGLIGIBLE, Generator
 
 MAX_LAM = 256.0  # mean holding times of the fastest node beyond which no order is looked for

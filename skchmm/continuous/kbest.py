@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from .._kernels.layout import Layout
+from .._kernels.shared.layout import Layout
 from ..inference.kbest import iterate_paths
 from .generator import Gaps
 

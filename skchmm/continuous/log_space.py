@@ -9,7 +9,7 @@ from math import ceil, log2
 import numpy as np
 from scipy.special import logsumexp
 
-from .._kernels.gapped_viterbi import log_product
+from .._kernels.continuous.viterbi import log_product
 
 TERMS = 8
 

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import logsumexp
 
-from .._kernels.gapped import Steps
+from .._kernels.continuous.steps import Steps
 from .chain import ContinuousChain
 from .generator import Generator
 from .log_space import LogExponential, smooth_log, sum_rows

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .._kernels.gapped import Steps
+from .._kernels.continuous.steps import Steps
 from ..emissions.base import Frames
 from ..graph import AugmentedGraph
 from ..inference.settings import settings

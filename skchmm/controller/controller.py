@@ -7,7 +7,7 @@ that depend on time are piecewise constant in it: one table for each *epoch*.
 
 import numpy as np
 
-from .._kernels import automata
+from .._kernels.other import automata
 from ..exceptions import ControllerTooLargeError
 from . import drawing, language
 from .checking import (

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from .._kernels import automata
+from .._kernels.other import automata
 
 # Counts are taken step by step and have a digit more every few steps; a path is a list of labels.
 MAX_STEPS = 1_000_000

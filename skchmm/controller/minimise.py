@@ -7,7 +7,7 @@ refines the one after it.
 
 import numpy as np
 
-from .._kernels import automata
+from .._kernels.other import automata
 
 
 def coarsest_partition(keys, tails, labels, heads):

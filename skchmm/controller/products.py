@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from .._kernels import automata
+from .._kernels.other import automata
 from ..exceptions import ControllerTooLargeError
 from .checking import check_integer, limit_in_words, most_states
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .._kernels.beam import beam_search
+from .._kernels.other.beam import beam_search
 from ..constraints.compile import compile
 from ..constraints.rules import split_local_rules
 from ..exceptions import InfeasibleSequenceError, InfeasibleSequenceWarning, warn

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._kernels.perceptron import train_pass
+from .._kernels.other.perceptron import train_pass
 from ..constraints.rules import warn_not_enforced
 from ..emissions import Frames
 from ..estimators.base import SequenceEstimator

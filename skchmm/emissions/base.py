@@ -6,8 +6,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 
-from .._kernels.finite import all_finite
-from .._kernels.statistics import sum_rows
+from .._kernels.data.finite import all_finite
+from .._kernels.data.statistics import sum_rows
 from ..sequences.values import as_array, as_numbers
 
 # Below this total weight a ratio of sums is dominated by denormal rounding.

@@ -9,8 +9,8 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils import check_random_state
 
-from .._kernels.normal import MAX_FULL_COLUMNS, diagonal_log_densities, full_log_densities
-from .._kernels.statistics import diagonal_moments, outer_moments
+from .._kernels.data.normal import MAX_FULL_COLUMNS, diagonal_log_densities, full_log_densities
+from .._kernels.data.statistics import diagonal_moments, outer_moments
 from .base import check_posteriors
 
 LOG_2PI = np.log(2 * np.pi)

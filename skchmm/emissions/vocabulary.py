@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .._kernels.symbols import code_run
+from .._kernels.data.symbols import code_run
 from ..sequences.forms import PLAIN
 from ..sequences.values import as_array, is_missing, missing_in, of_series, plain
 

@@ -13,8 +13,8 @@ kind that needs fewer entries, so a dense graph becomes rows and a counter or a 
 
 import numpy as np
 
-from .._kernels import automata
-from .._kernels.layout import Layout
+from .._kernels.other import automata
+from .._kernels.shared.layout import Layout
 from ..controller import coarsest_partition, everything
 from ..exceptions import ControllerTooLargeError
 

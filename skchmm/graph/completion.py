@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .._kernels.filtering import completions, first_step, step
+from .._kernels.discrete.filtering import completions, first_step, step
 
 
 class Live:

@@ -9,13 +9,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._kernels.filtering import draw_paths
-from .._kernels.forward_backward import forward_backward, scale_rows
-from .._kernels.lanes_sums import lanes_sums
-from .._kernels.lanes_viterbi import lanes_viterbi
-from .._kernels.log_space import forward_backward_log
-from .._kernels.two_ended import handles, two_ended
-from .._kernels.viterbi import viterbi
+from .._kernels.discrete.draws import draw_paths
+from .._kernels.discrete.forward_backward import forward_backward
+from .._kernels.discrete.log_space import forward_backward_log
+from .._kernels.discrete.two_ended import handles, two_ended
+from .._kernels.discrete.viterbi import viterbi
+from .._kernels.lanes.sums import lanes_sums
+from .._kernels.lanes.viterbi import lanes_viterbi
+from .._kernels.shared.scaling import scale_rows
 from ..emissions.base import check_size
 from ..graph.augmented import WIDTH
 from ..graph.completion import positions_of_death

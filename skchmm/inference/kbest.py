@@ -4,7 +4,7 @@ from itertools import islice
 
 import numpy as np
 
-from .._kernels.kbest import BestPaths
+from .._kernels.discrete.kbest import BestPaths
 
 
 def iterate_paths(chain, frames, begin, end):

@@ -11,7 +11,7 @@ from operator import index
 import numpy as np
 from joblib import cpu_count
 
-from .._kernels.threads import Allowed
+from .._kernels.shared.threads import Allowed
 from ..emissions.base import PendingFrames
 from ..graph.augmented import WIDTH
 from .settings import settings

@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._kernels.semi_markov import SemiLayout, segment_posteriors, segment_viterbi
+from .._kernels.other.semi_layout import SemiLayout
+from .._kernels.other.semi_markov import segment_posteriors, segment_viterbi
 from ..emissions.base import check_size
 from .chain import Smoothed, labelled, mark_infeasible
 from .durations import survival

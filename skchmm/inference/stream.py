@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._kernels.filtering import best_source, completions, first_step, step
+from .._kernels.discrete.filtering import best_source, completions, first_step, step
 from ..exceptions import InfeasibleSequenceError, InfeasibleSequenceWarning, warn
 from ..graph.completion import Live
 from ..sequences.forms import Sequences

@@ -8,7 +8,7 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from .._kernels import segments
+from .._kernels.data import segments
 from .._thresholds import whole_parts
 from ..constraints.compile import flatten
 from ..constraints.logic import build, labels_of

@@ -25,7 +25,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.exceptions import DataConversionWarning
 
-from .._kernels.rows import cut, ends_of, join
+from .._kernels.data.rows import cut, ends_of, join
 from .values import as_array, concatenate, is_plain_type, missing_in, plain
 
 # Types of arrays that are used as they are; other ones may be too, after a closer look.

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import skchmm
 from skchmm import ConstrainedHMM
-from skchmm._kernels import layout
+from skchmm._kernels.simd import instructions
 from skchmm.constraints import AtMostVisits, EndsIn, ExactVisits, Precedence, StartsIn
 from skchmm.emissions import Frames
 from skchmm.graph import AugmentedGraph
@@ -132,7 +132,7 @@ def test_nodes_that_drift_apart(ordered, scale, instruction_sets):
     frames = Frames(np.concatenate(logs))
     truth = in_log_space(chain, frames, offsets)
     for k in instruction_sets.values():
-        layout.use_instruction_set(k)
+        instructions.use_instruction_set(k)
         for n_jobs in (1, 2):
             check_smoothed(in_lanes(chain, frames, offsets, n_jobs=n_jobs)[2], truth)
         for chunk in (1, 7, 100, 350):

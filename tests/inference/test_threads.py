@@ -10,11 +10,11 @@ import pytest
 from joblib import cpu_count
 
 from skchmm import ConstrainedHMM
-from skchmm._kernels.finite import all_finite
-from skchmm._kernels.normal import diagonal_log_densities, full_log_densities
-from skchmm._kernels.statistics import diagonal_moments, outer_moments, sum_rows
-from skchmm._kernels.symbols import code_run
-from skchmm._kernels.threads import Allowed, use_at_most
+from skchmm._kernels.data.finite import all_finite
+from skchmm._kernels.data.normal import diagonal_log_densities, full_log_densities
+from skchmm._kernels.data.statistics import diagonal_moments, outer_moments, sum_rows
+from skchmm._kernels.data.symbols import code_run
+from skchmm._kernels.shared.threads import Allowed, use_at_most
 from skchmm.constraints import AtMostVisits, EndsIn
 from skchmm.emissions import Categorical, Gaussian
 from skchmm.inference.schedule import ranges_of, spread, threads_of

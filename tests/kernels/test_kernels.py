@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import skchmm
-from skchmm._kernels import layout
-from skchmm._kernels.normal import diagonal_log_densities, full_log_densities
-from skchmm._kernels.statistics import diagonal_moments, outer_moments
-from skchmm._kernels.symbols import code_run
-from skchmm._kernels.two_ended import two_ended
+from skchmm._kernels.data.normal import diagonal_log_densities, full_log_densities
+from skchmm._kernels.data.statistics import diagonal_moments, outer_moments
+from skchmm._kernels.data.symbols import code_run
+from skchmm._kernels.discrete.two_ended import two_ended
+from skchmm._kernels.simd import instructions
 from skchmm.constraints import AtMostVisits, CoolDown, ExactVisits, Segments, VisitBy
 from skchmm.emissions import Frames
 from skchmm.graph import AugmentedGraph
@@ -52,7 +52,7 @@ def test_all_ways_to_compute_agree(name, ties, instruction_sets, monkeypatch):
     dense = Frames(frames.dense())
     answers = []
     for k in instruction_sets.values():
-        layout.use_instruction_set(k)
+        instructions.use_instruction_set(k)
         for form in (frames, dense):
             for bytes_, fill in ((1, 9), (1 << 20, 9), (1 << 20, 0)):
                 for n_jobs in (1, 2):
@@ -117,7 +117,7 @@ def check_two_ended(chain, table, index, offsets, monkeypatch, instruction_sets,
         patch.setattr(chains, "handles", lambda layout: False)
         expected = chain.smooth(Frames(table, index), offsets, seq_weights=weights, counts=True)
     for name, k in instruction_sets.items():
-        layout.use_instruction_set(k)
+        instructions.use_instruction_set(k)
         assert chains.handles(chain.graph.layout) == (name != "plain")
         for frames in forms(table, index):
             if name != "plain":
@@ -197,7 +197,7 @@ def test_exponentials(instruction_sets):
     frames = Frames(np.column_stack([np.full(len(x), 7.0), 7.0 - x]))
     ratio = np.exp(frames.table[:, 1] - frames.table[:, 0])
     for k in instruction_sets.values():
-        layout.use_instruction_set(k)
+        instructions.use_instruction_set(k)
         answer = chain.smooth(frames, np.arange(len(x) + 1)).posteriors
         np.testing.assert_allclose(answer[:, 1], ratio / (1 + ratio), rtol=1e-15)
 
@@ -280,7 +280,7 @@ def test_gaussian_densities(shape, instruction_sets):
     z = (X[:, None] - means) ** 2 / variances + np.log(2 * np.pi * variances)
     expected = -0.5 * np.nansum(z, axis=2)
     for k in instruction_sets.values():
-        layout.use_instruction_set(k)
+        instructions.use_instruction_set(k)
         np.testing.assert_allclose(diagonal_log_densities(X, means, variances), expected)
 
 
@@ -296,7 +296,7 @@ def test_full_gaussian_densities(shape, instruction_sets):
     z = np.einsum("sij,tsj->tsi", whiten, X[:, None] - means)
     expected = -0.5 * (norms + (z**2).sum(axis=2))
     for k in instruction_sets.values():
-        layout.use_instruction_set(k)
+        instructions.use_instruction_set(k)
         found = full_log_densities(X, means, whiten, norms)
         np.testing.assert_allclose(found, expected, rtol=1e-12)
 
@@ -311,7 +311,7 @@ def test_moments(shape, missing, instruction_sets):
     seen, centred = ~np.isnan(X) * 1.0, np.nan_to_num(X - shift)
     expected = weights.T @ seen, weights.T @ centred, weights.T @ centred**2
     for k in instruction_sets.values():
-        layout.use_instruction_set(k)
+        instructions.use_instruction_set(k)
         for found, right in zip(diagonal_moments(X, weights, shift), expected):
             np.testing.assert_allclose(found, right, rtol=1e-12, atol=1e-12 * n)
 
@@ -325,7 +325,7 @@ def test_outer_moments(shape, instruction_sets):
     products = np.einsum("ts,ti,tj->sij", weights, centred, centred)
     expected = weights.sum(axis=0), weights.T @ centred, products
     for k in instruction_sets.values():
-        layout.use_instruction_set(k)
+        instructions.use_instruction_set(k)
         for found, right in zip(outer_moments(X, weights, shift), expected):
             np.testing.assert_allclose(found, right, rtol=1e-12, atol=1e-12 * n)
 

@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from skchmm import Controller
-from skchmm._kernels import segments
+from skchmm._kernels.data import segments
 from skchmm.constraints import AtMostVisits, EndsIn, Precedence, StartsIn
 from skchmm.metrics import (
     segment_f1_score,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from sklearn.exceptions import DataConversionWarning
 
-from skchmm._kernels.threads import Allowed
+from skchmm._kernels.shared.threads import Allowed
 from skchmm.sequences import (
     holds_sequences,
     read_label_pair,

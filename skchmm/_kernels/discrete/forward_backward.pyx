@@ -1,0 +1,408 @@
+"""Forward-backward with expected edge counts on an augmented graph, in probabilities.
+
+    alpha_t(m) = b(y_t, state(m)) sum_{n -> m} alpha_{t-1}(n) w(n -> m)
+    beta_t(n)  = sum_{n -> m} w(n -> m) b(y_{t+1}, state(m)) beta_{t+1}(m)
+    Z          = sum_{m accepting} alpha_T(m)
+    gamma_t    = alpha_t beta_t / Z,   xi_t(n -> m) = alpha_{t-1}(n) w b(y_t) beta_t(m) / Z
+
+O(edges) a step. Rows are rescaled by powers of two when they drift, the weights never.
+
+What is accepted in the end can be e^-1000 of a row and would vanish. So the sums before an
+emission is multiplied in must not come near the smallest double where they can be positive at
+all: then whatever an emission loses is negligible in every sum that it enters. Emissions lose
+something only in *lossy* rows, with ratios below 1e-100 (or more, where weights are so small that
+both together could turn a sum into zero); after such a row zeros are checked to be true ones. A
+sequence that fails a check is reported, and redone in log space.
+"""
+from libc.math cimport INFINITY, M_LN2, frexp, ldexp, log
+from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.string cimport memset
+
+from ..shared.emit cimport BATCH, Emit, emit_row, run_length
+from ..shared.layout cimport (
+    Blocks, Graph, Layout, blocks_of, edges_into, epoch_of, frame, longest_of,
+)
+from ..shared.memory cimport Memory
+from ..shared.tables cimport (
+    Table, chunk_end, keep_row, n_chunks, open_table, row_at, row_before,
+)
+from ..simd.instructions cimport instructions_in_use
+
+
+cdef extern from "discrete/sum_steps.h" nogil:
+    const int *instructions
+
+    ctypedef struct Backward:
+        Blocks ahead
+        Blocks back
+        const double *back_weights
+        int64_t n_nodes
+        int64_t n_states
+        const int32_t *node_states
+        double floor
+        double *v
+        double *counts
+
+    double sum_step(const Blocks *, const double *weights, const double *before,
+                    const double *emit, double floor, double *out, int *tiny)
+    int64_t sum_run(const Blocks *, const double *weights, int64_t n, const double *table,
+                    const int32_t *rows, const uint8_t *lossy, double floor, const double *before,
+                    double *out, double *total, int *tiny)
+    void back_step(const Blocks *, const double *weights, const double *v, const double *alpha,
+                   double floor, double *out, double *mass, double *top, int *tiny)
+    int64_t back_run(const Backward *, int64_t n, const double *alpha, const double *table,
+                     const int32_t *rows, double *gamma, double **beta, double **spare,
+                     double *mass, double *top, int *tiny)
+    void count_step(const Blocks *, const double *before, const double *v, double *counts)
+    void put_gamma(const Backward *, const double *alpha, const double *beta, double scale,
+                   double *gamma)
+    void multiply(int64_t n, const double *a, const double *b, double c, double *out)
+
+instructions = instructions_in_use()
+
+cdef double TINY = 1e-200       # smaller sums may miss something
+cdef int FINE = 0, REDO = 1, INFEASIBLE = 2
+
+
+cdef struct Model:
+    const double *edge_weights   # by edge
+    const double *weights        # by entry of the blocks of targets
+    const double *back_weights   # by entry of the blocks of sources
+    const double *start
+    const double *row_max
+    const uint8_t *row_lossy
+    const int32_t *rows
+
+
+cdef struct Work:
+    Table alpha
+    double *beta
+    double *v                    # emission times beta
+    double *product
+    double *counts               # by entry, of one sequence
+    uint8_t *possible            # after a lossy row: what was positive before it
+
+
+cdef struct Last:
+    # What is known of the last row.
+    double total
+    double floor                 # sums that enter the next row must not be smaller
+    int64_t exponent             # rows were divided by 2^exponent so far
+    bint lossy
+
+
+cdef inline int64_t rescale(int64_t n, double total, double *row) noexcept nogil:
+    """Bring a row to a total between 1 and 2; the power of two that it was divided by."""
+    cdef int exponent = 0
+    cdef int64_t m
+    cdef double factor
+    frexp(total, &exponent)
+    factor = ldexp(1.0, 1 - exponent)
+    for m in range(n):
+        row[m] *= factor
+    return exponent - 1
+
+
+cdef inline int first_row(const Graph *g, const Model *p, const double *emit,
+                          double *out, double *total) noexcept nogil:
+    cdef int64_t i, m
+    cdef double c = 0.0
+    memset(out, 0, g.stride * sizeof(double))
+    for i in range(g.n_states):
+        m = g.start_nodes[i]
+        if m >= 0:
+            if 0.0 < p.start[i] < TINY:
+                return REDO
+            out[m] = p.start[i] * emit[m]
+            c += out[m]
+    total[0] = c
+    return FINE
+
+
+cdef int zeros_are_true(const Graph *g, const Model *p, int64_t e, const double *before,
+                        const uint8_t *possible, double floor) noexcept nogil:
+    """After a lossy row: whether every node that may be reached keeps a safe sum."""
+    cdef int64_t m, k
+    cdef bint reached
+    cdef double u
+    cdef const int32_t *start = edges_into(g, e)
+    for m in range(g.n_nodes):
+        u = 0.0
+        reached = False
+        for k in range(start[m], start[m + 1]):
+            u += before[g.sources[k]] * p.edge_weights[k]
+            reached = reached or (possible[g.sources[k]] and p.edge_weights[k] > 0.0)
+        if reached and u < floor:
+            return REDO
+    return FINE
+
+
+cdef void mark_possible(const Graph *g, const Model *p, int64_t e, const double *before,
+                        bint first, uint8_t *possible) noexcept nogil:
+    """What has a positive sum before the emission."""
+    cdef int64_t m, k, i
+    cdef const int32_t *start = edges_into(g, e)
+    memset(possible, 0, g.n_nodes)
+    if first:
+        for i in range(g.n_states):
+            if g.start_nodes[i] >= 0 and p.start[i] > 0.0:
+                possible[g.start_nodes[i]] = 1
+        return
+    for m in range(g.n_nodes):
+        for k in range(start[m], start[m + 1]):
+            if before[g.sources[k]] > 0.0 and p.edge_weights[k] > 0.0:
+                possible[m] = 1
+                break
+
+
+cdef inline int settle(const Graph *g, double *row, Last *last) noexcept nogil:
+    """Rescale a row if it has drifted; whether something is left of it."""
+    cdef int64_t power
+    if last.total < TINY:
+        return REDO if last.lossy or last.total > 0.0 else INFEASIBLE
+    last.floor = TINY
+    if last.total < 1e-30 or last.total > 1e30:
+        power = rescale(g.stride, last.total, row)
+        last.exponent += power
+        if last.lossy:  # what the row has lost has grown as well
+            last.floor = ldexp(TINY, <int> -power)
+    return FINE
+
+
+cdef int fill(const Graph *g, const Model *p, Emit *emit, int64_t origin, int64_t T, int64_t begin,
+              Work *w, Last *last) noexcept nogil:
+    """The chunk of alpha that begins at a step."""
+    cdef int64_t t = begin, n, e = 0, stop = origin + T, end = chunk_end(&w.alpha, begin, T)
+    cdef int tiny = 0, status
+    cdef double *before
+    cdef const double *table
+    cdef const uint8_t *marks
+    cdef Blocks ahead
+    if t == 0:
+        if first_row(g, p, emit_row(g, emit, origin, stop), w.alpha.rows, &last.total):
+            return REDO
+        last.lossy = p.row_lossy[frame(p.rows, origin)]
+        if last.lossy:
+            mark_possible(g, p, 0, NULL, True, w.possible)
+        status = settle(g, w.alpha.rows, last)
+        if status != FINE:
+            return status
+        t = 1
+    while t < end:
+        before = row_before(&w.alpha, t)
+        e = epoch_of(&g.epochs, t, e)
+        ahead = blocks_of(&g.ahead, e)
+        if last.lossy and zeros_are_true(g, p, e, before, w.possible, last.floor):
+            return REDO
+        last.lossy = p.row_lossy[frame(p.rows, origin + t)]
+        if last.lossy:
+            mark_possible(g, p, e, before, False, w.possible)
+            last.total = sum_step(&ahead, p.weights, before, emit_row(g, emit, origin + t, stop),
+                                  TINY, row_at(&w.alpha, t), &tiny)
+            t += 1
+        else:
+            n = run_length(g, emit, origin, t, end, e)
+            table, marks = emit.table, p.row_lossy
+            if not emit.by_node:
+                table = emit_row(g, emit, origin + t, stop)
+                marks = NULL
+                while n > 1 and any_lossy(p, origin + t, n):
+                    n //= 2
+            t += sum_run(&ahead, p.weights, n, table,
+                         p.rows + origin + t if emit.by_node else NULL, marks, TINY, before,
+                         row_at(&w.alpha, t), &last.total, &tiny)
+        if tiny:
+            return REDO
+        status = settle(g, row_at(&w.alpha, t - 1), last)
+        if status != FINE:
+            return status
+    return FINE
+
+
+cdef int forward(const Graph *g, const Model *p, Emit *emit, int64_t origin, int64_t T, Work *w,
+                 double *log_z) noexcept nogil:
+    """Leaves the last chunk of alpha."""
+    cdef int64_t c, t, m
+    cdef int status
+    cdef double total = 0.0, mass = 0.0
+    cdef const double *row = row_at(&w.alpha, T - 1)
+    cdef Last last
+    last.exponent = 0
+    log_z[0] = -INFINITY
+    emit.batch = -1
+    for c in range(n_chunks(&w.alpha, T)):
+        keep_row(&w.alpha, c * w.alpha.chunk)
+        status = fill(g, p, emit, origin, T, c * w.alpha.chunk, w, &last)
+        if status != FINE:
+            return status
+    for m in range(g.n_nodes):
+        if g.accept[m]:
+            mass += row[m]
+    if mass < last.floor:
+        return REDO if last.lossy or mass > 0.0 else INFEASIBLE
+    for t in range(T):
+        total += p.row_max[frame(p.rows, origin + t)]
+    log_z[0] = total + last.exponent * M_LN2 + log(mass)
+    return FINE
+
+
+cdef inline bint any_lossy(const Model *p, int64_t first, int64_t n) noexcept nogil:
+    cdef int64_t t
+    for t in range(first, first + n):
+        if p.row_lossy[frame(p.rows, t)]:
+            return True
+    return False
+
+
+cdef int lost_behind(const Graph *g, const Model *p, int64_t e, const double *beta,
+                     const double *beta_before) noexcept nogil:
+    """After a lossy row: whether some sum that should be positive is too small."""
+    cdef int64_t m, k
+    cdef const int32_t *start = edges_into(g, e)
+    for m in range(g.n_nodes):
+        if beta[m] > 0.0:
+            for k in range(start[m], start[m + 1]):
+                if p.edge_weights[k] > 0.0 and beta_before[g.sources[k]] < TINY:
+                    return REDO
+    return FINE
+
+
+cdef int backward(const Graph *g, const Model *p, Emit *emit, int64_t origin, int64_t T, Work *w,
+                  double *gamma, double *counts) noexcept nogil:
+    cdef int64_t N = g.stride, S = g.n_states, stop = origin + T, c, t, n, e = 0, begin, m
+    cdef int64_t last_chunk = n_chunks(&w.alpha, T) - 1
+    cdef int tiny = 0
+    cdef double mass = 0.0, top = 1.0
+    cdef double *alpha
+    cdef double *swap
+    cdef const double *table
+    cdef Backward shared
+    cdef Last last
+    last.exponent = 0
+    shared.back_weights, shared.n_nodes, shared.n_states = p.back_weights, g.n_nodes, S
+    shared.node_states = NULL if g.plain else g.node_states
+    shared.floor, shared.v, shared.counts = TINY, w.v, counts
+    memset(w.beta, 0, N * sizeof(double))
+    alpha = row_at(&w.alpha, T - 1)
+    for m in range(g.n_nodes):
+        if g.accept[m]:
+            w.beta[m] = 1.0
+            mass += alpha[m]
+    for c in range(last_chunk, -1, -1):
+        begin = c * w.alpha.chunk
+        if c < last_chunk:  # it passed the checks the first time
+            last.lossy = False
+            fill(g, p, emit, origin, T, begin, w, &last)
+        t = chunk_end(&w.alpha, begin, T) - 1
+        while t >= begin:
+            if mass < TINY or top < TINY:
+                return REDO
+            alpha = row_at(&w.alpha, t)
+            if t == 0:
+                put_gamma(&shared, alpha, w.beta, 1.0 / mass, gamma + origin * S)
+                break
+            if top < 1e-30 or top > 1e30:
+                mass = ldexp(mass, -<int> rescale(N, top, w.beta))
+            e = epoch_of(&g.epochs, t, e)
+            shared.ahead, shared.back = blocks_of(&g.ahead, e), blocks_of(&g.back, e)
+            n = back_length(g, p, emit, origin, t, begin, e)
+            if n > 0:
+                table = emit.table if emit.by_node else emit_row(g, emit, origin + t, stop)
+                t -= back_run(&shared, n, alpha, table,
+                              p.rows + origin + t if emit.by_node else NULL,
+                              gamma + (origin + t) * S, &w.beta, &w.product, &mass, &top, &tiny)
+                if tiny:
+                    return REDO
+                continue
+            # The first row of a chunk, whose predecessor lies elsewhere, or a lossy one.
+            put_gamma(&shared, alpha, w.beta, 1.0 / mass, gamma + (origin + t) * S)
+            alpha = row_before(&w.alpha, t)
+            multiply(N, emit_row(g, emit, origin + t, stop), w.beta, 1.0, w.v)
+            back_step(&shared.back, p.back_weights, w.v, alpha, TINY, w.product, &mass, &top,
+                      &tiny)
+            if tiny or mass < TINY:
+                return REDO
+            if p.row_lossy[frame(p.rows, origin + t)] and lost_behind(g, p, e, w.beta, w.product):
+                return REDO
+            if counts != NULL:
+                multiply(N, emit_row(g, emit, origin + t, stop), w.beta, 1.0 / mass, w.v)
+                count_step(&shared.ahead, alpha, w.v, counts)
+            swap = w.beta
+            w.beta = w.product
+            w.product = swap
+            t -= 1
+    return FINE
+
+
+cdef inline int64_t back_length(const Graph *g, const Model *p, const Emit *emit, int64_t origin,
+                                int64_t t, int64_t begin, int64_t e) noexcept nogil:
+    """Steps from t down, after `begin`, that share an epoch and a batch and are not lossy."""
+    cdef int64_t first = max(max(begin + 1, g.epochs.first[e]), t - 4 * BATCH), n = 0
+    if not emit.by_node:
+        first = max(first, (origin + t) // BATCH * BATCH - origin)
+    while t - n >= first and not p.row_lossy[frame(p.rows, origin + t - n)]:
+        n += 1
+    return n
+
+
+def forward_backward(Layout layout,                     # IN
+                     const double[::1] edge_weights,    # IN, one an edge
+                     const double[::1] weights,         # IN, by entry of the blocks of targets
+                     const double[::1] back_weights,    # IN, by entry of the blocks of sources
+                     const double[::1] start,           # IN
+                     const double[:, ::1] table,        # IN, with row_max, row_lossy: scale_rows
+                     bint by_node,                      # IN, columns are nodes, not states
+                     const double[::1] row_max,         # IN
+                     const uint8_t[::1] row_lossy,      # IN
+                     const int32_t[::1] rows,           # IN or None: row t of table is step t
+                     const int64_t[::1] offsets,        # IN
+                     const double[::1] seq_weights,     # IN or None, for the counts
+                     const int64_t[::1] chosen,         # IN, the sequences
+                     int64_t budget,                    # IN, bytes for the table of alpha
+                     double[::1] log_z,                 # OUT, -inf where infeasible
+                     uint8_t[::1] redo,                 # OUT, 1: not right, needs log space
+                     double[:, ::1] gamma=None,         # OUT or None: the forward pass is all
+                     double[::1] counts=None):          # INOUT or None, by entry
+    """Likelihoods, marginals of the states, and expected counts of the edges."""
+    cdef const Graph *g = &layout.graph
+    cdef Model model
+    cdef Emit emit
+    cdef Work w
+    cdef int64_t s, c, k, T, M = weights.shape[0]
+    cdef bint keep = gamma is not None, counting = counts is not None
+    cdef int status
+    cdef double weight
+    cdef Memory memory = Memory()
+    if g.n_nodes == 0:
+        for c in range(chosen.shape[0]):
+            log_z[chosen[c]] = -INFINITY
+            redo[chosen[c]] = 0
+        return
+    model.edge_weights = &edge_weights[0] if edge_weights.shape[0] else NULL
+    model.weights = &weights[0] if M else NULL
+    model.back_weights = &back_weights[0] if back_weights.shape[0] else NULL
+    model.start, model.row_max, model.row_lossy = &start[0], &row_max[0], &row_lossy[0]
+    model.rows = NULL if rows is None else &rows[0]
+    emit.table, emit.rows, emit.by_node = &table[0, 0], model.rows, by_node
+    w.possible = <uint8_t *> memory.room(g.n_nodes)
+    open_table(&w.alpha, memory, longest_of(offsets, chosen), g.stride, budget, keep)
+    w.beta = memory.rows(1, g.stride)
+    w.v = memory.rows(1, g.stride)
+    w.product = memory.rows(1, g.stride)
+    w.counts = memory.rows(1, M)
+    emit.buffer = memory.rows(1 if by_node else BATCH, g.stride)
+    with nogil:
+        for c in range(chosen.shape[0]):
+            s = chosen[c]
+            T = offsets[s + 1] - offsets[s]
+            status = forward(g, &model, &emit, offsets[s], T, &w, &log_z[s])
+            if status == FINE and keep:
+                if counting:
+                    memset(w.counts, 0, M * sizeof(double))
+                status = backward(g, &model, &emit, offsets[s], T, &w, &gamma[0, 0],
+                                  w.counts if counting else NULL)
+            redo[s] = status == REDO
+            if status == FINE and counting:
+                weight = 1.0 if seq_weights is None else seq_weights[s]
+                for k in range(M):
+                    counts[k] += weight * w.counts[k] * weights[k]

@@ -1,0 +1,261 @@
+"""The paths of an augmented graph from the best on, one at a time.
+
+The table of Viterbi values makes the best completion of any suffix known. All paths but the
+best one leave it somewhere, seen from the end: such a *deviation* (t, n) keeps steps t.. of a
+path, has node n at step t - 1 and is best before that. The deviations of the paths found so
+far cover all others without overlap, so the best of them all is the next path:
+
+    log_prob(deviation) = log_prob(path) + gain_t(n) - gain_t(path_{t-1}),
+    gain_t(n) = value_{t-1}(n) + log_w(n -> path_t)
+
+Only the best deviation of each path is queued; when it is taken, the next one is looked for
+again. So a further path costs O(T degree) and keeps T nodes. Equally good paths come in the
+order of their nodes compared from the end, as in the traceback of Viterbi.
+"""
+from libc.math cimport INFINITY
+from libc.stdint cimport int32_t, int64_t
+from libc.stdlib cimport free, malloc, realloc
+
+from ..shared.layout cimport Graph, Layout, edges_into, epoch_of, frame
+from .log_rows cimport best_source, first_row, max_row
+
+
+cdef struct Deviation:
+    double log_prob
+    int64_t t          # node `node` at step t - 1, the path's own nodes from t on
+    int32_t node
+
+
+cdef struct Path:
+    double log_prob
+    int64_t t          # where it deviates from its parent
+    int64_t parent     # -1 for the virtual path from which the last nodes deviate
+    int64_t depth
+    int32_t *nodes     # of steps 0..t-1
+    Deviation next     # the best one that was not taken yet
+
+
+cdef class BestPaths:
+    """Paths of steps origin..origin+T-1 of the data, best first."""
+
+    cdef Layout layout
+    cdef object held
+    cdef const double *log_weights
+    cdef double *values
+    cdef Path *paths
+    cdef int64_t *heap             # paths that have a deviation left
+    cdef int64_t T, n_paths, n_heap, room
+
+    def __cinit__(self):
+        self.values = NULL
+        self.paths = NULL
+        self.heap = NULL
+
+    def __init__(self, Layout layout,                   # IN
+                 const double[::1] log_weights,         # IN, one an edge
+                 const double[::1] log_start,           # IN
+                 const double[:, ::1] log_table,        # IN
+                 const int32_t[::1] rows,               # IN or None: row t of log_table is step t
+                 int64_t origin, int64_t T):            # IN, first step and number of steps
+        self.layout = layout
+        self.held = log_weights  # keeps the pointer alive
+        self.log_weights = &log_weights[0] if log_weights.shape[0] else NULL
+        self.T = T
+        if layout.graph.n_nodes == 0:
+            return
+        self.values = <double *> malloc(T * layout.graph.n_nodes * sizeof(double))
+        self.make_room()
+        if self.values == NULL:
+            raise MemoryError
+        with nogil:
+            self.fill(&log_start[0], &log_table[0, 0], &rows[0] if rows is not None else NULL,
+                      origin)
+            # The virtual path: every accepting last node is a deviation from it at T.
+            self.paths[0].log_prob = 0.0
+            self.paths[0].t = T + 1
+            self.paths[0].parent = -1
+            self.paths[0].depth = 0
+            self.paths[0].nodes = NULL
+            self.n_paths = 1
+            self.look(0, NULL)
+
+    def __dealloc__(self):
+        cdef int64_t p
+        for p in range(self.n_paths):
+            free(self.paths[p].nodes)
+        free(self.values)
+        free(self.paths)
+        free(self.heap)
+
+    cdef void fill(self, const double *log_start, const double *log_table, const int32_t *rows,
+                   int64_t origin) noexcept nogil:
+        """The values of viterbi.pyx, all rows kept."""
+        cdef const Graph *g = &self.layout.graph
+        cdef int64_t t, e = 0
+        cdef double *row = self.values
+        first_row(g, log_start, log_table + frame(rows, origin) * g.n_states, row)
+        for t in range(1, self.T):
+            e = epoch_of(&g.epochs, t, e)
+            max_row(g, self.log_weights, e, row,
+                    log_table + frame(rows, origin + t) * g.n_states, row + g.n_nodes)
+            row += g.n_nodes
+
+    cdef int make_room(self) except -1:
+        cdef void *grown
+        if self.n_paths < self.room:
+            return 0
+        cdef int64_t room = 2 * self.room + 16
+        grown = realloc(self.paths, room * sizeof(Path))
+        if grown == NULL:
+            raise MemoryError
+        self.paths = <Path *> grown
+        grown = realloc(self.heap, room * sizeof(int64_t))
+        if grown == NULL:
+            raise MemoryError
+        self.heap = <int64_t *> grown
+        self.room = room
+        return 0
+
+    def next_into(self, int32_t[::1] path):  # OUT, state indices
+        """Write the next path and return its log probability, -inf when there are no more."""
+        cdef int64_t p, q, parent, t, u
+        cdef int32_t *nodes
+        cdef Deviation taken
+        cdef const Graph *g = &self.layout.graph
+        if self.n_heap == 0:
+            return -INFINITY
+        self.make_room()
+        parent = self.heap[0]
+        taken = self.paths[parent].next
+        nodes = <int32_t *> malloc(taken.t * sizeof(int32_t))
+        if nodes == NULL:
+            raise MemoryError
+        with nogil:
+            p = self.n_paths
+            self.n_paths += 1
+            self.paths[p].log_prob = taken.log_prob
+            self.paths[p].t = taken.t
+            self.paths[p].parent = parent
+            self.paths[p].depth = self.paths[parent].depth + 1
+            self.paths[p].nodes = nodes
+            self.trace(taken, nodes)
+            self.remove_first()
+            self.look(parent, &taken)
+            self.look(p, NULL)
+            t, q = 0, p
+            while q > 0:
+                for u in range(t, self.paths[q].t):
+                    path[u] = g.node_states[self.paths[q].nodes[u]]
+                t, q = self.paths[q].t, self.paths[q].parent
+        return taken.log_prob
+
+    cdef void trace(self, Deviation taken, int32_t *nodes) noexcept nogil:
+        """The best way to the node that the deviation takes."""
+        cdef const Graph *g = &self.layout.graph
+        cdef int64_t u, e = g.epochs.n - 1
+        nodes[taken.t - 1] = taken.node
+        for u in range(taken.t - 1, 0, -1):
+            e = epoch_of(&g.epochs, u, e)
+            nodes[u - 1] = best_source(g, self.log_weights, e, nodes[u],
+                                       self.values + (u - 1) * g.n_nodes)
+
+    cdef void look(self, int64_t p, const Deviation *last) noexcept nogil:
+        """Queue the best deviation of path p that comes after `last`."""
+        cdef const Graph *g = &self.layout.graph
+        cdef int64_t N = g.n_nodes, u, k, e = g.epochs.n - 1
+        cdef const int32_t *start
+        cdef const double *before
+        cdef double chosen = 0.0
+        cdef int32_t m
+        cdef Deviation best, candidate
+        best.log_prob, best.t, best.node = -INFINITY, 0, 0
+        if p == 0:
+            candidate.t = self.T
+            before = self.values + (self.T - 1) * N
+            for m in range(N):
+                candidate.log_prob, candidate.node = before[m], m
+                if g.accept[m]:
+                    self.improve(p, &candidate, last, &best)
+        else:
+            for u in range(self.paths[p].t - 1, 0, -1):
+                e = epoch_of(&g.epochs, u, e)
+                start = edges_into(g, e)
+                before = self.values + (u - 1) * N
+                m = self.paths[p].nodes[u]
+                if start[m + 1] - start[m] < 2:
+                    continue
+                candidate.t = u
+                for k in range(start[m], start[m + 1]):
+                    if g.sources[k] == self.paths[p].nodes[u - 1]:
+                        chosen = before[g.sources[k]] + self.log_weights[k]
+                for k in range(start[m], start[m + 1]):
+                    if g.sources[k] != self.paths[p].nodes[u - 1]:
+                        candidate.node = g.sources[k]
+                        candidate.log_prob = self.paths[p].log_prob + (
+                            before[g.sources[k]] + self.log_weights[k] - chosen)
+                        self.improve(p, &candidate, last, &best)
+        if best.log_prob > -INFINITY:
+            self.paths[p].next = best
+            self.insert(p)
+
+    cdef inline void improve(self, int64_t p, const Deviation *candidate, const Deviation *last,
+                             Deviation *best) noexcept nogil:
+        if candidate.log_prob < best.log_prob or candidate.log_prob == -INFINITY:
+            return
+        if candidate.log_prob == best.log_prob and not self.earlier(p, candidate, best):
+            return
+        if last != NULL:
+            if candidate.log_prob > last.log_prob:
+                return
+            if candidate.log_prob == last.log_prob and not self.earlier(p, last, candidate):
+                return
+        best[0] = candidate[0]
+
+    cdef inline bint earlier(self, int64_t p, const Deviation *a,
+                             const Deviation *b) noexcept nogil:
+        """Whether a comes before b from the end, two deviations of path p."""
+        if a.t == b.t:
+            return a.node < b.node
+        if a.t > b.t:
+            return a.node < self.paths[p].nodes[a.t - 1]
+        return self.paths[p].nodes[b.t - 1] < b.node
+
+    cdef bint before(self, int64_t p, int64_t q) noexcept nogil:
+        """Whether the next deviation of path p is better than that of path q."""
+        cdef Deviation a = self.paths[p].next, b = self.paths[q].next
+        if a.log_prob != b.log_prob:
+            return a.log_prob > b.log_prob
+        # Where both leave the path that they have in common.
+        while p != q:
+            if self.paths[p].depth >= self.paths[q].depth:
+                a.t, a.node = self.paths[p].t, self.paths[p].nodes[self.paths[p].t - 1]
+                p = self.paths[p].parent
+            else:
+                b.t, b.node = self.paths[q].t, self.paths[q].nodes[self.paths[q].t - 1]
+                q = self.paths[q].parent
+        return self.earlier(p, &a, &b)
+
+    cdef void insert(self, int64_t p) noexcept nogil:
+        cdef int64_t i = self.n_heap, up
+        self.n_heap += 1
+        while i > 0:
+            up = (i - 1) // 2
+            if not self.before(p, self.heap[up]):
+                break
+            self.heap[i] = self.heap[up]
+            i = up
+        self.heap[i] = p
+
+    cdef void remove_first(self) noexcept nogil:
+        cdef int64_t i = 0, child, last
+        self.n_heap -= 1
+        last = self.heap[self.n_heap]
+        while 2 * i + 1 < self.n_heap:
+            child = 2 * i + 1
+            if child + 1 < self.n_heap and self.before(self.heap[child + 1], self.heap[child]):
+                child += 1
+            if not self.before(self.heap[child], last):
+                break
+            self.heap[i] = self.heap[child]
+            i = child
+        self.heap[i] = last

@@ -1,0 +1,181 @@
+"""The best path through an augmented graph.
+
+    value_0(m) = log_start(state(m)) + log_b(y_0, state(m))
+    value_t(m) = max_{n -> m} (value_{t-1}(n) + log_w(n -> m)) + log_b(y_t, state(m))
+
+O(edges) a step. On all but small graphs there are no back-pointers: the maximum is found again
+along the one path that is traced back. Where the table of values would be large, it is kept in
+chunks, so that memory is O(sqrt(T) nodes).
+"""
+from libc.math cimport INFINITY
+from libc.stdint cimport int32_t, int64_t, uint8_t
+
+from ..shared.emit cimport BATCH, Emit, emit_row, run_length
+from ..shared.layout cimport (
+    Blocks, Graph, Layout, best_end, blocks_of, edges_into, epoch_of, longest_sequence,
+)
+from ..shared.memory cimport Memory
+from ..shared.tables cimport (
+    Table, chunk_end, keep_row, n_chunks, open_table, row_at, row_before,
+)
+from ..simd.instructions cimport instructions_in_use
+
+
+cdef extern from "discrete/max_steps.h" nogil:
+    const int *instructions
+    void max_step(const Blocks *, const double *weights, const double *before, const double *emit,
+                  double *out)
+    double *choose_run(const Blocks *, const double *weights, int64_t n, const double *table,
+                       const int32_t *rows, double *here, double *there, uint8_t *choices)
+    int64_t best_source(int64_t n, const int32_t *sources, const double *weights,
+                        const double *before)
+
+instructions = instructions_in_use()
+
+cdef int64_t SMALL_BYTES = 1 << 28
+# Blocks up to which noting the winners of a step beats finding them again, by instruction set.
+cdef int64_t[3] SMALL_BLOCKS = [1, 2, 3]
+
+
+cdef struct Scores:
+    const double *edge_weights   # by edge, to trace back
+    const double *weights        # by entry of the blocks
+    const double *log_start
+    const int64_t *node_labels   # what the path has for each node
+
+
+cdef inline void first_row(const Graph *g, const Scores *s, const double *log_b,
+                           double *out) noexcept nogil:
+    cdef int64_t m, i
+    for m in range(g.stride):
+        out[m] = -INFINITY
+    for i in range(g.n_states):
+        m = g.start_nodes[i]
+        if m >= 0:
+            out[m] = s.log_start[i] + log_b[m]
+
+
+cdef void fill(const Graph *g, const Scores *s, Emit *emit, int64_t origin, int64_t T,
+               int64_t begin, const Table *values) noexcept nogil:
+    """The chunk that begins at a step."""
+    cdef int64_t t, e = 0
+    cdef double *row = values.rows
+    cdef const double *before = NULL
+    cdef Blocks ahead = blocks_of(&g.ahead, 0)
+    if begin > 0:
+        before = row_before(values, begin)
+    for t in range(begin, chunk_end(values, begin, T)):
+        if t == 0:
+            first_row(g, s, emit_row(g, emit, origin, origin + T), row)
+        else:
+            if g.epochs.n > 1:
+                e = epoch_of(&g.epochs, t, e)
+                ahead = blocks_of(&g.ahead, e)
+            max_step(&ahead, s.weights, before, emit_row(g, emit, origin + t, origin + T), row)
+        before = row
+        row += values.width
+
+
+cdef double decode(const Graph *g, const Scores *s, Emit *emit, int64_t origin, int64_t T,
+                   const Table *values, int64_t *path) noexcept nogil:
+    """One sequence."""
+    cdef int64_t t, m, e = 0, c, begin, n = n_chunks(values, T)
+    cdef double best
+    cdef const int32_t *start
+    emit.batch = -1
+    for c in range(n):
+        keep_row(values, c * values.chunk)
+        fill(g, s, emit, origin, T, c * values.chunk, values)
+    m = best_end(g, row_at(values, T - 1), 1)
+    if m < 0:
+        return -INFINITY
+    best = row_at(values, T - 1)[m]
+    path[T - 1] = s.node_labels[m]
+    for c in range(n - 1, -1, -1):
+        begin = c * values.chunk
+        if c < n - 1:
+            fill(g, s, emit, origin, T, begin, values)
+        for t in range(chunk_end(values, begin, T) - 1, max(begin, 1) - 1, -1):
+            e = epoch_of(&g.epochs, t, e)
+            start = edges_into(g, e) + m
+            m = best_source(start[1] - start[0], g.sources + start[0], s.edge_weights + start[0],
+                            row_before(values, t))
+            path[t - 1] = s.node_labels[m]
+    return best
+
+
+cdef double decode_small(const Graph *g, const Scores *s, Emit *emit, int64_t origin, int64_t T,
+                         double *values, uint8_t *choices, int64_t *path) noexcept nogil:
+    """One sequence on a graph of few blocks; `values` holds 2 rows, `choices` T."""
+    cdef int64_t N = g.stride, stop = origin + T, t = 1, m, e = 0, n
+    cdef double best
+    cdef double *here = values
+    cdef const double *table
+    cdef Blocks ahead
+    emit.batch = -1
+    first_row(g, s, emit_row(g, emit, origin, stop), here)
+    while t < T:
+        e = epoch_of(&g.epochs, t, e)
+        ahead = blocks_of(&g.ahead, e)
+        n = run_length(g, emit, origin, t, T, e)
+        table = emit.table if emit.by_node else emit_row(g, emit, origin + t, stop)
+        here = choose_run(&ahead, s.weights, n, table,
+                          emit.rows + origin + t if emit.by_node else NULL,
+                          here, values + N if here == values else values, choices + t * N)
+        t += n
+    m = best_end(g, here, 1)
+    if m < 0:
+        return -INFINITY
+    best = here[m]
+    path[T - 1] = s.node_labels[m]
+    for t in range(T - 1, 0, -1):
+        m = choices[t * N + m]
+        path[t - 1] = s.node_labels[m]
+    return best
+
+
+def viterbi(Layout layout,                     # IN
+            const double[::1] edge_weights,    # IN, log weights, one an edge
+            const double[::1] weights,         # IN, the same by entry of the blocks
+            const double[::1] log_start,       # IN
+            const double[:, ::1] log_table,    # IN, columns are states, or nodes (padded)
+            bint by_node,                      # IN, which of the two
+            const int32_t[::1] rows,           # IN or None: row t of log_table is step t
+            const int64_t[::1] offsets,        # IN
+            const int64_t[::1] node_labels,    # IN, what to write for each node
+            int64_t budget,                    # IN, bytes for the table of values
+            int64_t[::1] path,                 # OUT, labels
+            double[::1] log_prob):             # OUT, -inf where no path is feasible
+    """Decode sequences; what stands in `path` for infeasible ones means nothing."""
+    cdef const Graph *g = &layout.graph
+    cdef Scores scores
+    cdef Emit emit
+    cdef Table values
+    cdef int64_t s, T, n = log_prob.shape[0], longest = longest_sequence(offsets, 0, n)
+    cdef bint small = (g.ahead.n_blocks <= SMALL_BLOCKS[instructions[0]]
+                       and longest * g.stride <= SMALL_BYTES)
+    cdef uint8_t *choices = NULL
+    cdef Memory memory = Memory()
+    if g.n_nodes == 0:
+        for s in range(n):
+            log_prob[s] = -INFINITY
+        return
+    scores.edge_weights = &edge_weights[0] if edge_weights.shape[0] else NULL
+    scores.weights = &weights[0] if weights.shape[0] else NULL
+    scores.log_start = &log_start[0]
+    scores.node_labels = &node_labels[0]
+    emit.table, emit.by_node = &log_table[0, 0], by_node
+    emit.rows = NULL if rows is None else &rows[0]
+    open_table(&values, memory, 2 if small else longest, g.stride, budget, True)
+    if small:
+        choices = <uint8_t *> memory.room(longest * g.stride)
+    emit.buffer = memory.rows(1 if by_node else BATCH, g.stride)
+    with nogil:
+        for s in range(n):
+            T = offsets[s + 1] - offsets[s]
+            if small:
+                log_prob[s] = decode_small(g, &scores, &emit, offsets[s], T, values.rows,
+                                           choices, &path[offsets[s]])
+            else:
+                log_prob[s] = decode(g, &scores, &emit, offsets[s], T, &values,
+                                     &path[offsets[s]])

@@ -1,0 +1,53 @@
+#ifndef SKCHMM_SIDE_H
+#define SKCHMM_SIDE_H
+
+#include <stdint.h>
+
+/* The edges of an epoch, for 8 sequences side by side, one a *lane*: a row holds 8 numbers a node, so
+ * an edge is one operation for all of them and nothing is gathered or padded. By target, or by source.
+ *
+ * `nodes` is read from front to back, as runs of nodes with equally many edges: alike, degree, n; then
+ * n times a node, its state and the source (the target) of each edge. Alike is 1, or 4 for four nodes
+ * in a row with the same others: the first node, the states of all, the others once. It ends with
+ * n = 0. All but alike, degree and n are places in a row: 8 times a number. */
+typedef struct {
+    int64_t n_nodes;
+    const int32_t *nodes;
+    int64_t edge;          /* the first; the others follow in the order of `nodes` */
+    const double *numbers; /* of each edge: NUMBER + source, which the last bits then are */
+    const int32_t *states; /* of all nodes in increasing order, plain numbers */
+} Side;
+
+/* All nodes of a step. Where the number of edges is known to the compiler there is no inner loop,
+ * whose end would be guessed wrongly at every other node of a sparse graph. FOUR nodes with the same
+ * others are done at once; written out, so that what they work on stays in registers. */
+#define ALL_NODES(ONE, FOUR)                                                          \
+    do {                                                                              \
+        const int32_t *at = g->nodes;                                                 \
+        int64_t k = g->edge;                                                          \
+        while (at[2] > 0) {                                                           \
+            const int64_t alike = at[0], degree = at[1];                              \
+            int64_t left = at[2];                                                     \
+            at += 3;                                                                  \
+            if (alike == 4) {                                                         \
+                for (; left > 0; left--, at += 5 + degree, k += 4 * degree)           \
+                    FOUR(degree);                                                     \
+            } else                                                                    \
+                switch (degree) {                                                     \
+                case 1: EACH_NODE(ONE, 1); break;                                     \
+                case 2: EACH_NODE(ONE, 2); break;                                     \
+                case 3: EACH_NODE(ONE, 3); break;                                     \
+                case 4: EACH_NODE(ONE, 4); break;                                     \
+                default: EACH_NODE(ONE, degree);                                      \
+                }                                                                     \
+        }                                                                             \
+    } while (0)
+#define EACH_NODE(ONE, D)                                 \
+    for (; left > 0; left--, at += 2 + (D), k += (D)) {   \
+        ONE(D);                                           \
+    }
+#define NODE(i) (at[0] + 8 * (i))
+#define STATE(i) at[1 + (i)]
+#define OTHER(row, alike, j) LOAD((row) + at[1 + (alike) + (j)])
+
+#endif

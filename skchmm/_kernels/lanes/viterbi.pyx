@@ -1,0 +1,152 @@
+"""The best paths of 8 sequences at a time: the recursion of discrete/viterbi.pyx, one a lane.
+
+    value_t(m) = max_{n -> m} (value_{t-1}(n) + log_w(n -> m)) + log_b(y_t, state(m))
+
+The same additions and comparisons in the same order, so the same paths. Each node notes the source
+that won. O(edges) vector operations a step of all 8.
+"""
+from libc.math cimport INFINITY
+from libc.stdint cimport int32_t, int64_t, uint8_t
+
+from ..shared.layout cimport Graph, Layout, best_end, epoch_of
+from ..shared.memory cimport Memory
+from ..shared.threads cimport share, threads_for
+from ..simd.instructions cimport instructions_in_use
+from .edges cimport (
+    LANES, Edges, Group, Side, active_at, make_edges, n_groups, read_group, rows_of,
+    side_of,
+)
+
+
+cdef extern from "lanes/max_steps.h" nogil:
+    const int *instructions
+    void lanes_fill(int64_t n, int64_t n_states, const double *table, const int64_t *at,
+                    double *out)
+    double *lanes_choose_run(const Side *, const double *weights, int64_t n, int64_t n_states,
+                             const double *emit, double *here, double *there, uint8_t *choices)
+
+instructions = instructions_in_use()
+
+cdef enum:
+    BATCH = 32                   # steps whose emissions are laid out at once
+
+
+cdef struct Work:
+    double *values               # 2 rows
+    uint8_t *choices             # one row a step
+    double *emit                 # (BATCH, n_states, 8)
+    int64_t *at                  # (BATCH, 8)
+
+
+cdef struct Job:
+    const Graph *g
+    Edges edges
+    const double *log_start
+    const double *table
+    const int32_t *rows
+    const int64_t *offsets
+    const int64_t *order
+    const int64_t *node_labels
+    int64_t *path
+    double *log_prob
+    int64_t n                    # sequences
+    Work *works                  # one a thread
+
+
+cdef void first_row(const Graph *g, const double *log_start, const double *emit,
+                    double *out) noexcept nogil:
+    cdef int64_t i, l, m
+    for m in range(g.n_nodes * LANES):
+        out[m] = -INFINITY
+    for i in range(g.n_states):
+        m = g.start_nodes[i]
+        if m >= 0:
+            for l in range(LANES):
+                out[m * LANES + l] = log_start[i] + emit[i * LANES + l]
+
+
+cdef void decode_group(const Job *job, const Group *group, Work *w) noexcept nogil:
+    cdef const Graph *g = job.g
+    cdef int64_t T = group.length[0], S = g.n_states, N = g.n_nodes * LANES
+    cdef int64_t t = 0, n, begin = 0, end, e = 0, l, active
+    cdef int64_t node[8]
+    cdef double *here = w.values
+    cdef Side side
+    while begin < T:
+        n = min(T - begin, BATCH)
+        rows_of(group, job.rows, begin, n, w.at)
+        lanes_fill(n, S, job.table, w.at, w.emit)
+        if begin == 0:
+            first_row(g, job.log_start, w.emit, here)
+            t = 1
+        while True:
+            active = active_at(group, t - 1)
+            for l in range(active):
+                if group.length[l] == t:
+                    node[l] = best_end(g, here + l, LANES)
+                    job.log_prob[group.sequence[l]] = (here[node[l] * LANES + l] if node[l] >= 0
+                                                       else -INFINITY)
+                    node[l] = max(node[l], 0)  # some path: of an infeasible one it means nothing
+            end = min(begin + n, group.length[active_at(group, t) - 1] if t < T else T)
+            if t >= end:
+                break
+            e = epoch_of(&g.epochs, t, e)
+            if e + 1 < g.epochs.n:
+                end = min(end, g.epochs.first[e + 1])
+            side = side_of(g, &job.edges, e)
+            here = lanes_choose_run(
+                &side, job.edges.base, end - t, S, w.emit + (t - begin) * S * LANES, here,
+                w.values + N if here == w.values else w.values, w.choices + t * N)
+            t = end
+        begin += n
+    active = 0
+    for t in range(T - 1, -1, -1):
+        while active < group.n and group.length[active] > t:
+            active += 1
+        for l in range(active):
+            job.path[group.origin[l] + t] = job.node_labels[node[l]]
+            node[l] = w.choices[t * N + node[l] * LANES + l] if t > 0 else 0
+
+
+cdef int new_work(const Graph *g, Memory memory, int64_t longest, Work *w) except -1:
+    w.at = <int64_t *> memory.room(BATCH * LANES * sizeof(int64_t))
+    w.choices = <uint8_t *> memory.room(longest * g.n_nodes * LANES)
+    w.values = memory.table(2, g.n_nodes * LANES)
+    w.emit = memory.table(BATCH, g.n_states * LANES)
+    return 0
+
+
+cdef void decode_piece(void *shared, int64_t number, int64_t thread) noexcept nogil:
+    cdef Job *job = <Job *> shared
+    cdef int64_t k = LANES * number
+    cdef Group group
+    read_group(job.order + k, job.n - k, job.offsets, &group)
+    decode_group(job, &group, job.works + thread)
+
+
+def lanes_viterbi(Layout layout,                   # IN, of a graph of at most 256 nodes
+                  const double[::1] weights,       # IN, log weights, one an edge
+                  const double[::1] log_start,     # IN
+                  const double[:, ::1] log_table,  # IN
+                  const int32_t[::1] rows,         # IN or None: row t of log_table is step t
+                  const int64_t[::1] offsets,      # IN
+                  const int64_t[::1] order,        # IN, the sequences, longest first
+                  const int64_t[::1] node_labels,  # IN, what to write for each node
+                  int64_t[::1] path,               # OUT, labels
+                  double[::1] log_prob):           # OUT, -inf where no path is feasible
+    """Decode sequences, 8 at a time; what stands in `path` for infeasible ones means nothing."""
+    cdef Job job
+    cdef int64_t i, longest = offsets[order[0] + 1] - offsets[order[0]]
+    cdef int64_t n_threads = threads_for(n_groups(order.shape[0]))
+    cdef Memory memory = Memory()
+    job.g = &layout.graph
+    job.log_start, job.table = &log_start[0], &log_table[0, 0]
+    job.rows = NULL if rows is None else &rows[0]
+    job.offsets, job.order, job.n = &offsets[0], &order[0], order.shape[0]
+    job.node_labels, job.path, job.log_prob = &node_labels[0], &path[0], &log_prob[0]
+    job.works = <Work *> memory.room(n_threads * sizeof(Work))
+    make_edges(job.g, memory, &weights[0], True, &job.edges)
+    for i in range(n_threads):
+        new_work(job.g, memory, longest, job.works + i)
+    with nogil:
+        share(decode_piece, &job, n_groups(job.n))

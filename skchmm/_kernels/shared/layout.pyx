@@ -1,0 +1,37 @@
+"""The arrays of an augmented graph, held once so that a kernel call does not unpack them."""
+from libc.stdint cimport int32_t, int64_t, uint8_t
+
+import numpy as np
+
+
+cdef void *hold(list arrays, array, dtype) except NULL:
+    """Where an array begins, which a list keeps alive; of None or of nothing, where a zero is."""
+    array = np.ascontiguousarray([] if array is None else array, dtype=dtype).ravel()
+    arrays.append(array if array.size else np.zeros(1, dtype=dtype))
+    cdef const uint8_t[::1] view = arrays[len(arrays) - 1].view(np.uint8)
+    return <void *> &view[0]
+
+
+cdef class Layout:
+    """Pointers into the arrays of an AugmentedGraph (which are kept alive here)."""
+
+    def __init__(self, node_states, start_nodes, accept, epochs, indptr, sources, ahead, back):
+        cdef Graph *g = &self.graph
+        self.arrays = []
+        g.n_nodes, g.n_states, g.epochs.n = len(node_states), len(start_nodes), len(epochs)
+        g.stride = 8 * ahead.n_blocks
+        g.plain = np.array_equal(node_states, np.arange(len(start_nodes)))
+        g.node_states = <const int32_t *> hold(self.arrays, node_states, np.int32)
+        g.start_nodes = <const int32_t *> hold(self.arrays, start_nodes, np.int32)
+        g.accept = <const uint8_t *> hold(self.arrays, accept, np.uint8)
+        g.epochs.first = <const int64_t *> hold(self.arrays, epochs, np.int64)
+        g.indptr = <const int32_t *> hold(self.arrays, indptr, np.int32)
+        g.sources = <const int32_t *> hold(self.arrays, sources, np.int32)
+        self.hold_blocks(&g.ahead, ahead)
+        self.hold_blocks(&g.back, back)
+
+    cdef hold_blocks(self, Blocks *blocks, python_blocks):
+        blocks.n_blocks = python_blocks.n_blocks
+        blocks.start = <const int32_t *> hold(self.arrays, python_blocks.start, np.int32)
+        blocks.shifted = <const int32_t *> hold(self.arrays, python_blocks.shifted, np.int32)
+        blocks.source = <const int32_t *> hold(self.arrays, python_blocks.source, np.int32)

@@ -1,0 +1,184 @@
+/* A vector of 8 doubles as two of AVX2; see vector.h for what each name means. */
+#include <immintrin.h>
+
+#define TARGET_AVX2 __attribute__((target("avx2,fma")))
+#define AVX2 TARGET_AVX2 static inline
+
+typedef struct { __m256d a, b; } Vector_avx2;
+
+/* The lanes below n, of each half. */
+AVX2 __m256i low_mask_avx2(int64_t n)
+{ return _mm256_cmpgt_epi64(_mm256_set1_epi64x(n), _mm256_setr_epi64x(0, 1, 2, 3)); }
+AVX2 __m256i high_mask_avx2(int64_t n)
+{ return _mm256_cmpgt_epi64(_mm256_set1_epi64x(n), _mm256_setr_epi64x(4, 5, 6, 7)); }
+
+AVX2 Vector_avx2 spread_avx2(double x)
+{ Vector_avx2 r = {_mm256_set1_pd(x), _mm256_set1_pd(x)}; return r; }
+AVX2 Vector_avx2 load_avx2(const double *p)
+{ Vector_avx2 r = {_mm256_loadu_pd(p), _mm256_loadu_pd(p + 4)}; return r; }
+AVX2 Vector_avx2 some_avx2(const double *p, int64_t n)
+{
+    Vector_avx2 r = {_mm256_maskload_pd(p, low_mask_avx2(n)),
+                     _mm256_maskload_pd(p + 4, high_mask_avx2(n))};
+    return r;
+}
+AVX2 Vector_avx2 head_avx2(const double *p, int64_t n)
+{
+    const __m256d none = _mm256_set1_pd(-INFINITY);
+    const __m256i low = low_mask_avx2(n), high = high_mask_avx2(n);
+    Vector_avx2 r = {
+        _mm256_blendv_pd(none, _mm256_maskload_pd(p, low), _mm256_castsi256_pd(low)),
+        _mm256_blendv_pd(none, _mm256_maskload_pd(p + 4, high), _mm256_castsi256_pd(high))};
+    return r;
+}
+AVX2 Vector_avx2 gather_avx2(const double *p, const int32_t *at, int64_t n)
+{
+    double x[8];
+    for (int i = 0; i < 8; i++)
+        x[i] = i < n ? p[at[i]] : -INFINITY;
+    return load_avx2(x);
+}
+AVX2 void store_avx2(double *p, Vector_avx2 v)
+{ _mm256_storeu_pd(p, v.a); _mm256_storeu_pd(p + 4, v.b); }
+AVX2 void store_head_avx2(double *p, Vector_avx2 v, int64_t n)
+{
+    _mm256_maskstore_pd(p, low_mask_avx2(n), v.a);
+    _mm256_maskstore_pd(p + 4, high_mask_avx2(n), v.b);
+}
+
+#define PAIRWISE(op)                                                                    \
+    AVX2 Vector_avx2 op##_avx2(Vector_avx2 x, Vector_avx2 y)                            \
+    { Vector_avx2 r = {_mm256_##op##_pd(x.a, y.a), _mm256_##op##_pd(x.b, y.b)}; return r; }
+PAIRWISE(add)
+PAIRWISE(sub)
+PAIRWISE(mul)
+PAIRWISE(max)
+PAIRWISE(min)
+#undef PAIRWISE
+AVX2 Vector_avx2 fma_avx2(Vector_avx2 x, Vector_avx2 y, Vector_avx2 z)
+{
+    Vector_avx2 r = {_mm256_fmadd_pd(x.a, y.a, z.a), _mm256_fmadd_pd(x.b, y.b, z.b)};
+    return r;
+}
+AVX2 Vector_avx2 pick_avx2(Vector_avx2 x, Vector_avx2 y, Vector_avx2 a, Vector_avx2 b)
+{
+    Vector_avx2 r = {_mm256_blendv_pd(b.a, a.a, _mm256_cmp_pd(x.a, y.a, _CMP_GT_OQ)),
+                     _mm256_blendv_pd(b.b, a.b, _mm256_cmp_pd(x.b, y.b, _CMP_GT_OQ))};
+    return r;
+}
+
+AVX2 void bytes_avx2(uint8_t *p, Vector_avx2 v)
+{
+    __m128i words = _mm_packs_epi32(_mm256_cvtpd_epi32(v.a), _mm256_cvtpd_epi32(v.b));
+    _mm_storel_epi64((__m128i *)p, _mm_packus_epi16(words, words));
+}
+AVX2 void number_bytes_avx2(uint8_t *p, Vector_avx2 v)
+{ bytes_avx2(p, sub_avx2(v, spread_avx2(NUMBER))); }
+
+AVX2 Vector_avx2 round_avx2(Vector_avx2 x)
+{ Vector_avx2 r = {_mm256_round_pd(x.a, 8), _mm256_round_pd(x.b, 8)}; return r; }
+AVX2 __m256d half_power_avx2(__m256d k)
+{
+    __m256i wide = _mm256_cvtepi32_epi64(_mm256_cvtpd_epi32(k));
+    wide = _mm256_slli_epi64(_mm256_add_epi64(wide, _mm256_set1_epi64x(1023)), 52);
+    return _mm256_castsi256_pd(wide);
+}
+AVX2 Vector_avx2 power_avx2(Vector_avx2 k)
+{ Vector_avx2 r = {half_power_avx2(k.a), half_power_avx2(k.b)}; return r; }
+AVX2 __m256d half_raise_avx2(__m256d x, __m256d k)
+{
+    __m256i power = _mm256_slli_epi64(_mm256_castpd_si256(k), 52);
+    return _mm256_castsi256_pd(_mm256_add_epi64(_mm256_castpd_si256(x), power));
+}
+AVX2 Vector_avx2 raise_avx2(Vector_avx2 x, Vector_avx2 k)
+{ Vector_avx2 r = {half_raise_avx2(x.a, k.a), half_raise_avx2(x.b, k.b)}; return r; }
+/* The bits of the exponent, made the last ones of 2^52. */
+AVX2 __m256d half_exponent_avx2(__m256d x)
+{
+    const __m256d whole = _mm256_set1_pd(NUMBER);
+    __m256i bits = _mm256_srli_epi64(_mm256_castpd_si256(x), 52);
+    __m256d sum = _mm256_or_pd(_mm256_castsi256_pd(bits), whole);
+    return _mm256_sub_pd(_mm256_sub_pd(sum, whole), _mm256_set1_pd(1023.0));
+}
+AVX2 Vector_avx2 exponent_avx2(Vector_avx2 x)
+{ Vector_avx2 r = {half_exponent_avx2(x.a), half_exponent_avx2(x.b)}; return r; }
+
+AVX2 Vector_avx2 lane_avx2(Vector_avx2 v, int k)
+{
+    __m256d half = k < 4 ? v.a : v.b;
+    switch (k % 4) {
+    case 0: half = _mm256_permute4x64_pd(half, 0x00); break;
+    case 1: half = _mm256_permute4x64_pd(half, 0x55); break;
+    case 2: half = _mm256_permute4x64_pd(half, 0xAA); break;
+    default: half = _mm256_permute4x64_pd(half, 0xFF);
+    }
+    Vector_avx2 r = {half, half};
+    return r;
+}
+/* The bits of zero, less one, are those of a NaN and drop out. */
+AVX2 __m256d half_least_avx2(__m256d x, __m256d least)
+{
+    __m256i below = _mm256_sub_epi64(_mm256_castpd_si256(x), _mm256_set1_epi64x(1));
+    return _mm256_min_pd(_mm256_castsi256_pd(below), least);
+}
+AVX2 Vector_avx2 least_avx2(Vector_avx2 x, Vector_avx2 least)
+{
+    Vector_avx2 r = {half_least_avx2(x.a, least.a), half_least_avx2(x.b, least.b)};
+    return r;
+}
+
+AVX2 int above_avx2(Vector_avx2 x, Vector_avx2 y)
+{
+    return _mm256_movemask_pd(_mm256_cmp_pd(x.a, y.a, _CMP_GT_OQ))
+           | _mm256_movemask_pd(_mm256_cmp_pd(x.b, y.b, _CMP_GT_OQ)) << 4;
+}
+AVX2 int equal_avx2(Vector_avx2 v, double x)
+{
+    const __m256d y = _mm256_set1_pd(x);
+    return _mm256_movemask_pd(_mm256_cmp_pd(v.a, y, _CMP_EQ_OQ))
+           | _mm256_movemask_pd(_mm256_cmp_pd(v.b, y, _CMP_EQ_OQ)) << 4;
+}
+AVX2 __m256d half_between_avx2(__m256d x, double low, double high)
+{
+    return _mm256_and_pd(_mm256_cmp_pd(x, _mm256_set1_pd(low), _CMP_GT_OQ),
+                         _mm256_cmp_pd(x, _mm256_set1_pd(high), _CMP_LT_OQ));
+}
+AVX2 int between_avx2(Vector_avx2 x, double low, double high)
+{
+    return _mm256_movemask_pd(_mm256_or_pd(half_between_avx2(x.a, low, high),
+                                           half_between_avx2(x.b, low, high)));
+}
+AVX2 double total_avx2(Vector_avx2 x)
+{
+    __m256d s = _mm256_add_pd(x.a, x.b);
+    __m128d t = _mm_add_pd(_mm256_castpd256_pd128(s), _mm256_extractf128_pd(s, 1));
+    return _mm_cvtsd_f64(_mm_add_sd(t, _mm_unpackhi_pd(t, t)));
+}
+AVX2 double largest_avx2(Vector_avx2 x)
+{
+    __m256d s = _mm256_max_pd(x.a, x.b);
+    __m128d t = _mm_max_pd(_mm256_castpd256_pd128(s), _mm256_extractf128_pd(s, 1));
+    return _mm_cvtsd_f64(_mm_max_sd(t, _mm_unpackhi_pd(t, t)));
+}
+
+AVX2 void transpose_quarter_avx2(__m256d *p, __m256d *q, __m256d *r, __m256d *s)
+{
+    __m256d a = _mm256_unpacklo_pd(*p, *q), b = _mm256_unpackhi_pd(*p, *q);
+    __m256d c = _mm256_unpacklo_pd(*r, *s), d = _mm256_unpackhi_pd(*r, *s);
+    *p = _mm256_permute2f128_pd(a, c, 0x20);
+    *q = _mm256_permute2f128_pd(b, d, 0x20);
+    *r = _mm256_permute2f128_pd(a, c, 0x31);
+    *s = _mm256_permute2f128_pd(b, d, 0x31);
+}
+AVX2 void transpose_avx2(Vector_avx2 *v)
+{
+    for (int i = 0; i < 8; i += 4) {
+        transpose_quarter_avx2(&v[i].a, &v[i + 1].a, &v[i + 2].a, &v[i + 3].a);
+        transpose_quarter_avx2(&v[i].b, &v[i + 1].b, &v[i + 2].b, &v[i + 3].b);
+    }
+    for (int i = 0; i < 4; i++) {
+        __m256d swap = v[i].b;
+        v[i].b = v[i + 4].a;
+        v[i + 4].a = swap;
+    }
+}

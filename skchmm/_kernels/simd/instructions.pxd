@@ -1,0 +1,1 @@
+cdef const int *instructions_in_use() noexcept nogil

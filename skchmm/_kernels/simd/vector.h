@@ -1,0 +1,96 @@
+/* A vector of 8 doubles, under one set of names for every instruction set.
+ *
+ * Steps of a recursion are written once, with the names below, in a header of their own; each.h
+ * compiles that header for every instruction set, and DISPATCH calls what the processor has. A
+ * further instruction set is one more header like plain.h, which says what the names mean.
+ *
+ * What all of them add, multiply and compare is the same, in the same order, so best paths do not
+ * depend on the processor; sums may in the last bits, where one of them fuses a product and a sum.
+ */
+#ifndef SKCHMM_VECTOR_H
+#define SKCHMM_VECTOR_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
+#define SKCHMM_X86 1
+#endif
+
+#if defined(_MSC_VER) && !defined(__clang__)
+#define INLINE static __forceinline
+#define RARELY(condition) (condition)
+#else
+#define INLINE static inline __attribute__((always_inline))
+#define RARELY(condition) __builtin_expect((condition), 0)
+#endif
+
+#define JOIN_NAMES(f, isa) f##_##isa
+#define JOIN(f, isa) JOIN_NAMES(f, isa)
+#define NAME(f) JOIN(f, ISA)            /* f for the instruction set that is compiled */
+#define W8 NAME(Vector)
+
+#define SPREAD NAME(spread)             /* (x): x in every lane */
+#define LOAD NAME(load)                 /* (p): p[0] .. p[7] */
+#define HEAD NAME(head)                 /* (p, n): p[0] .. p[n - 1], then -inf */
+#define SOME NAME(some)                 /* (p, n): the same with zeros; in two-ended sweeps */
+#define GATHER NAME(gather)             /* (p, at, n): p[at[0]] .. p[at[n - 1]], then -inf */
+#define STORE NAME(store)               /* (p, v) */
+#define STORE_HEAD NAME(store_head)     /* (p, v, n): the first n lanes */
+#define BYTES NAME(bytes)               /* (p, v): numbers from 0 to 255 */
+#define NUMBER_BYTES NAME(number_bytes) /* (p, v): the same of NUMBER + them */
+#define ADD NAME(add)
+#define SUB NAME(sub)
+#define MUL NAME(mul)
+#define FMA NAME(fma)                   /* (a, b, c): a b + c */
+#define MAX NAME(max)
+#define MIN NAME(min)
+#define PICK NAME(pick)                 /* (x, y, a, b): a where x > y, else b */
+#define ROUND NAME(round)
+#define POWER NAME(power)               /* (k): 2^k, of whole numbers */
+#define RAISE NAME(raise)               /* (x, k): x 2^k, of k in the last bits; x and it are normal */
+#define EXPONENT NAME(exponent)         /* (x): the k of 2^k <= x < 2^(k + 1), for positive x */
+#define LANE NAME(lane)                 /* (v, k): lane k in every lane; k is a constant */
+#define LEAST NAME(least)               /* (x, least): the smaller one, where x is positive */
+#define ABOVE NAME(above)               /* (x, y): a bit for each lane with x > y */
+#define EQUAL NAME(equal)               /* (v, x): a bit for each lane that is x */
+#define BETWEEN NAME(between)           /* (v, low, high): whether some lane is */
+#define TOTAL NAME(total)
+#define LARGEST NAME(largest)
+#define TRANSPOSE NAME(transpose)       /* (v): of 8 vectors, in place */
+
+/* Whole numbers below 2^52 are the last bits of a double that this was added to. */
+#define NUMBER 4503599627370496.0
+
+/* The first lane of a mask that is not 0. */
+static inline int first_lane(int mask)
+{
+#if defined(__GNUC__) || defined(__clang__)
+    return __builtin_ctz(mask);
+#else
+    int lane = 0;
+    while (!(mask >> lane & 1))
+        lane++;
+    return lane;
+#endif
+}
+
+#include "plain.h"
+#ifdef SKCHMM_X86
+#include "avx2.h"
+#include "avx512.h"
+#endif
+
+/* Which instruction set is used: 0 plain C, 1 AVX2, 2 AVX-512. A kernel sets the pointer at import,
+ * to what all of them look at. */
+static const int *instructions;
+#ifdef SKCHMM_X86
+#define DISPATCH(f) (*instructions == 2 ? f##_avx512 : *instructions == 1 ? f##_avx2 : f##_plain)
+#define DISPATCH_VECTORS(f) (*instructions == 2 ? f##_avx512 : f##_avx2)
+#else
+#define DISPATCH(f) f##_plain
+#define DISPATCH_VECTORS DISPATCH
+#endif
+
+#endif
