@@ -58,7 +58,7 @@ class CTQuestionsMixin(AskingMixin):
             for s in bad:
                 part = slice(sequences.offsets[s], sequences.offsets[s + 1])
                 chains[s], nodes[part] = free, others[part]
-        known = {}
+        known: dict = {}
         paths = [
             fill_in(
                 chains[s], nodes[begin:end], frames.part(begin, end), sequences.times, s, begin,

@@ -83,7 +83,7 @@ class LikelihoodModel(CallbackSupportMixin, SequenceEstimator):
     # and tests it as one. Here it weighs sequences, so it is declared for routing instead.
     __metadata_request__fit = {"sample_weight": None}
 
-    _dynamics_of = Transitions
+    _dynamics_of: type = Transitions
     _parameter_names = Transitions.names
 
     def _dynamics(self):
