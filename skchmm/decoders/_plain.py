@@ -1,6 +1,6 @@
 """What the decoders share that are hidden Markov models learned without constraints."""
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable
 from typing import Any, Self
 
 from numpy.typing import ArrayLike
@@ -61,7 +61,7 @@ class PlainHMM(QuestionsMixin, LikelihoodModel):
         startprob: ArrayLike,
         transmat: ArrayLike,
         *,
-        states: Sequence | None = None,
+        states: Collection[Hashable] | None = None,
         emission: Any = "precomputed",
         constraints: Any = None,
         **params: Any,

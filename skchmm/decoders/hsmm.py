@@ -1,6 +1,6 @@
 """HSMMDecoder: a hidden semi-Markov model, with or without enforced constraints."""
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable
 from typing import Any, Self
 
 import numpy as np
@@ -165,7 +165,7 @@ class HSMMDecoder(LikelihoodModel):
         X: Any,
         y: Any = None,
         *,
-        lengths: Sequence[int] | None = None,
+        lengths: Collection[int] | None = None,
         groups: Any = None,
         **weights: Any,
     ) -> Self:
@@ -202,7 +202,7 @@ class HSMMDecoder(LikelihoodModel):
         transmat: ArrayLike,
         durations: ArrayLike,
         *,
-        states: Sequence | None = None,
+        states: Collection[Hashable] | None = None,
         emission: Any = "precomputed",
         constraints: Any = None,
         **params: Any,

@@ -1,6 +1,6 @@
 """PerceptronCRF: a linear-chain model trained by the averaged perceptron."""
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable
 from typing import Any, Self
 
 import numpy as np
@@ -176,7 +176,7 @@ class PerceptronCRF(KBestMixin, CallbackSupportMixin, SequenceEstimator):
         X: Any,
         y: Any,
         *,
-        lengths: Sequence[int] | None = None,
+        lengths: Collection[int] | None = None,
         groups: Any = None,
         **weights: Any,
     ) -> Self:

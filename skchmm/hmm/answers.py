@@ -1,6 +1,6 @@
 """What a model with hmmlearn's interface answers."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ class AnswersMixin(QuestionsMixin):
     transmat_: np.ndarray
 
     def predict(
-        self, X: Any, lengths: Sequence[int] | None = None, *, groups: Any = None
+        self, X: Any, lengths: Collection[int] | None = None, *, groups: Any = None
     ) -> np.ndarray | list[np.ndarray]:
         """The decoded path of each sequence.
 
@@ -40,7 +40,7 @@ class AnswersMixin(QuestionsMixin):
     def decode(
         self,
         X: Any,
-        lengths: Sequence[int] | None = None,
+        lengths: Collection[int] | None = None,
         algorithm: str | None = None,
         *,
         groups: Any = None,
@@ -77,7 +77,7 @@ class AnswersMixin(QuestionsMixin):
         return float(np.sum(values)), sequences.restore(path)
 
     def score_samples(
-        self, X: Any, lengths: Sequence[int] | None = None, *, groups: Any = None
+        self, X: Any, lengths: Collection[int] | None = None, *, groups: Any = None
     ) -> tuple[float, np.ndarray | list[np.ndarray]]:
         """The log-likelihood of all sequences together, and the posteriors of the states.
 
@@ -93,7 +93,7 @@ class AnswersMixin(QuestionsMixin):
         return float(log_prob), sequences.restore(posteriors)
 
     def score(
-        self, X: Any, y: Any = None, lengths: Sequence[int] | None = None, *, groups: Any = None
+        self, X: Any, y: Any = None, lengths: Collection[int] | None = None, *, groups: Any = None
     ) -> float:
         """The log-likelihood of all sequences together; with labels, the accuracy of `predict`.
 
@@ -112,19 +112,19 @@ class AnswersMixin(QuestionsMixin):
         return super().score(X, y, lengths=lengths, groups=groups)
 
     def log_likelihood(
-        self, X: Any, lengths: Sequence[int] | None = None, *, groups: Any = None
+        self, X: Any, lengths: Collection[int] | None = None, *, groups: Any = None
     ) -> np.ndarray:
         """log P(X) of each sequence; with constraints, log P(X, feasible)."""
         return self._log_likelihoods(self._read(X, lengths, groups))
 
     def predict_proba(
-        self, X: Any, lengths: Sequence[int] | None = None, *, groups: Any = None
+        self, X: Any, lengths: Collection[int] | None = None, *, groups: Any = None
     ) -> np.ndarray | list[np.ndarray]:
         """The posteriors of the states, (n_samples, n_components), or a list of them."""
         return super().predict_proba(X, lengths=lengths, groups=groups)
 
     def predict_log_proba(
-        self, X: Any, lengths: Sequence[int] | None = None, *, groups: Any = None
+        self, X: Any, lengths: Collection[int] | None = None, *, groups: Any = None
     ) -> np.ndarray | list[np.ndarray]:
         """Logarithm of `predict_proba`."""
         return super().predict_log_proba(X, lengths=lengths, groups=groups)
@@ -212,12 +212,12 @@ class AnswersMixin(QuestionsMixin):
         found = np.real(vectors[:, np.argmax(values.real)])
         return found / found.sum()
 
-    def aic(self, X: Any, lengths: Sequence[int] | None = None, *, groups: Any = None) -> float:
+    def aic(self, X: Any, lengths: Collection[int] | None = None, *, groups: Any = None) -> float:
         """Akaike's information criterion: the lower, the better."""
         log_prob = self.score(X, lengths=lengths, groups=groups)
         return -2 * log_prob + 2 * sum(self._get_n_fit_scalars_per_param().values())
 
-    def bic(self, X: Any, lengths: Sequence[int] | None = None, *, groups: Any = None) -> float:
+    def bic(self, X: Any, lengths: Collection[int] | None = None, *, groups: Any = None) -> float:
         """The Bayesian information criterion: the lower, the better."""
         log_prob = self.score(X, lengths=lengths, groups=groups)
         n_steps = self._read(X, lengths, groups).n_steps

@@ -1,6 +1,6 @@
 """What wrong constraints cost: total variation between two constrained posteriors."""
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,7 +66,7 @@ def misspecification_bound(
     true_constraints: Any,
     X: Any,
     *,
-    lengths: Sequence[int] | None = None,
+    lengths: Collection[int] | None = None,
     groups: Any = None,
 ) -> MisspecificationBound:
     """The exact cost of inference under wrong constraints, and its bound.

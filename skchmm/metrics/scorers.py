@@ -8,7 +8,7 @@ for them. Cross-validation slices ``groups`` and ``times``, one a row, but not `
 
 import copy
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection
 from typing import Any, Self
 
 from sklearn.utils.metadata_routing import MetadataRequest
@@ -48,7 +48,7 @@ class SequenceScorer:
         X: Any,
         y: Any = None,
         *,
-        lengths: Sequence[int] | None = None,
+        lengths: Collection[int] | None = None,
         groups: Any = None,
         times: Any = None,
     ) -> float:

@@ -4,7 +4,7 @@ All take label paths in any of the three forms (stacked with ``lengths``, groupe
 a list), score each sequence by itself and average over the sequences.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from numbers import Integral, Real
 from typing import Any
 
@@ -25,7 +25,7 @@ def sequence_accuracy_score(
     y_true: Any,
     y_pred: Any,
     *,
-    lengths: Sequence[int] | None = None,
+    lengths: Collection[int] | None = None,
     groups: Any = None,
     average: str | None = "mean",
 ) -> float | np.ndarray:
@@ -63,7 +63,7 @@ def sequence_macro_f1_score(
     y_true: Any,
     y_pred: Any,
     *,
-    lengths: Sequence[int] | None = None,
+    lengths: Collection[int] | None = None,
     groups: Any = None,
     average: str | None = "mean",
 ) -> float | np.ndarray:
@@ -107,7 +107,7 @@ def segment_f1_score(
     y_pred: Any,
     tolerance: float = 0.1,
     *,
-    lengths: Sequence[int] | None = None,
+    lengths: Collection[int] | None = None,
     groups: Any = None,
     average: str | None = "mean",
 ) -> float | np.ndarray:
@@ -159,7 +159,7 @@ def trajectory_validity_rate(
     y_pred: Any,
     constraints: Any,
     *,
-    lengths: Sequence[int] | None = None,
+    lengths: Collection[int] | None = None,
     groups: Any = None,
     average: str | None = "mean",
 ) -> float | np.ndarray:

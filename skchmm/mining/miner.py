@@ -1,6 +1,6 @@
 """Constraints read off labelled sequences."""
 
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -150,7 +150,7 @@ class ConstraintMiner(DocumentedMixin, BaseEstimator):
         self.states = states
 
     def fit(
-        self, X: Any, y: Any = None, *, lengths: Sequence[int] | None = None, groups: Any = None
+        self, X: Any, y: Any = None, *, lengths: Collection[int] | None = None, groups: Any = None
     ) -> Self:
         """Mine label paths, in any of the three forms: ``fit(y)`` or ``fit(X, y)``.
 
