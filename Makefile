@@ -33,7 +33,7 @@ help:
 	@echo "make demo        decode a noisy protocol with and without constraints; writes demo.png"
 	@echo "make test        all tests, the code in README and docs included"
 	@echo "make test-floor  the same with the oldest supported numpy, scipy and scikit-learn"
-	@echo "make lint        ruff and cython-lint        make format  let ruff rewrite"
+	@echo "make lint        ruff, cython-lint and mypy  make format  let ruff rewrite"
 	@echo "make bench       speed side by side with other libraries"
 	@echo "make paper       the experiments of the paper, some by NAME=\"fly har\""
 	@echo "make doc         doc/_build/html/index.html"
@@ -84,10 +84,11 @@ $(FLOOR_VENV)/.packages: pyproject.toml Makefile | $(VENV)/.kernels
 test-floor: $(FLOOR_VENV)/.packages $(VENV)/.kernels
 	$(TEST_ENV) $(FLOOR_VENV)/bin/python -m pytest -n auto -W default $(ARGS)
 
-# All three, then the verdict. cython-lint calls pycodestyle by name.
+# All of them, then the verdict. cython-lint calls pycodestyle by name.
 lint: $(VENV)/.packages
 	@failed=; export PATH="$(abspath $(BIN)):$$PATH"; \
-	for check in "ruff check ." "ruff format --check ." "cython-lint skchmm"; do \
+	for check in "ruff check ." "ruff format --check ." "cython-lint skchmm" \
+	  "mypy skchmm"; do \
 	  echo "$$check"; $$check || failed="$$failed [$$check]"; \
 	done; \
 	[ -z "$$failed" ] || { echo "failed:$$failed" >&2; exit 1; }

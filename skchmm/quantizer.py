@@ -1,6 +1,7 @@
 """Continuous features to discrete symbols."""
 
 from numbers import Integral
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -53,11 +54,11 @@ class HashingQuantizer(
     array([0, 0, 1, 1, 2, 2, 3, 3])
     """
 
-    def __init__(self, n_bins=4, *, n_symbols=64):
+    def __init__(self, n_bins: int = 4, *, n_symbols: int = 64) -> None:
         self.n_bins = n_bins
         self.n_symbols = n_symbols
 
-    def fit(self, X, y=None):
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Find the bin edges.
 
         Parameters
@@ -83,7 +84,7 @@ class HashingQuantizer(
         self._n_features_out = 1
         return self
 
-    def transform(self, X):
+    def transform(self, X: Any) -> np.ndarray | list[np.ndarray]:
         """The symbols of rows.
 
         Parameters

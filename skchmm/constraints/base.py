@@ -2,6 +2,8 @@
 
 import html
 import inspect
+from collections.abc import Collection, Hashable
+from typing import Any, Self
 
 import numpy as np
 
@@ -10,7 +12,10 @@ from ..controller.checking import check_integer, limit_in_words, most_states
 from ..exceptions import ControllerTooLargeError
 from ..sequences.labels import as_labels, check_states, listing, plain, unique, unknown_labels
 
-registry = {}  # every concrete constraint by the name that `from_spec` knows it by
+# What constraints take as a set of states: one label, or a collection of labels.
+States = Hashable | Collection[Hashable]
+
+registry: dict[str, type] = {}  # every concrete constraint by the name that `from_spec` knows it by
 
 
 class Constraint:
@@ -27,10 +32,10 @@ class Constraint:
     """
 
     # Parameters that hold one label or a collection of labels.
-    _label_parameters = ("states",)
+    _label_parameters: tuple[str, ...] = ("states",)
     # Parameters that count something, with the least they may be; None is one of some of them.
-    _counts = {}
-    _optional_counts = ()
+    _counts: dict[str, int] = {}
+    _optional_counts: tuple[str, ...] = ()
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -48,7 +53,7 @@ class Constraint:
         for name, value in state.items():
             setattr(self, name, value)
 
-    def controller(self, states, max_nodes=1_000_000):
+    def controller(self, states: Collection[Hashable], max_nodes: int = 1_000_000) -> Controller:
         """Check the parameters against the states and build the automaton.
 
         Parameters
@@ -73,7 +78,7 @@ class Constraint:
         """The controller of checked parameters over checked states; it may accept nothing."""
         raise NotImplementedError
 
-    def labels(self):
+    def labels(self) -> list[Hashable]:
         """The labels that the constraint names, each once, in order."""
         values = [getattr(self, name) for name in self._label_parameters]
         return unique([x for value in values if value is not None for x in as_labels(value)])
@@ -81,7 +86,7 @@ class Constraint:
     # Parameters, as scikit-learn's `clone` and searches take them. Not by its base class, for which
     # scikit-learn has a way of printing of its own inside the repr of an estimator.
 
-    def get_params(self, deep=True):
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name; with `deep`, those of a constraint among them too."""
         params = {}
         for parameter in self._signature():
@@ -91,7 +96,7 @@ class Constraint:
                 params.update((f"{parameter.name}__{name}", each) for name, each in nested)
         return params
 
-    def set_params(self, **params):
+    def set_params(self, **params: Any) -> Self:
         """Set parameters by the names of `get_params`, in place."""
         known, nested = self.get_params(), {}
         for key, value in params.items():
@@ -184,7 +189,7 @@ class Constraint:
     def _repr_html_(self):
         return f"<code>{html.escape(repr(self))}</code>"
 
-    def to_spec(self):
+    def to_spec(self) -> dict[str, Any]:
         """The constraint as a plain dictionary that JSON and YAML can hold.
 
         Parameters at their default are left out; sets of labels become sorted lists.
@@ -204,27 +209,27 @@ class Constraint:
 
     # Composition. The imports are local because `logic` builds on this module.
 
-    def __and__(self, other):
+    def __and__(self, other: "Constraint | Controller") -> "Constraint":
         from .logic import And
 
         return And._joined(self, other)
 
-    def __rand__(self, other):
+    def __rand__(self, other: "Constraint | Controller") -> "Constraint":
         from .logic import And
 
         return And._joined(other, self)
 
-    def __or__(self, other):
+    def __or__(self, other: "Constraint | Controller") -> "Constraint":
         from .logic import Or
 
         return Or._joined(self, other)
 
-    def __ror__(self, other):
+    def __ror__(self, other: "Constraint | Controller") -> "Constraint":
         from .logic import Or
 
         return Or._joined(other, self)
 
-    def __invert__(self):
+    def __invert__(self) -> "Constraint":
         from .logic import Not
 
         return Not(self)

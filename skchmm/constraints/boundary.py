@@ -1,6 +1,6 @@
 """Where a path may start and end."""
 
-from .base import Constraint, membership
+from .base import Constraint, States, membership
 
 
 class StartsIn(Constraint):
@@ -21,7 +21,7 @@ class StartsIn(Constraint):
     (True, False)
     """
 
-    def __init__(self, states):
+    def __init__(self, states: States) -> None:
         self.states = states
 
     def _build(self, states, max_nodes):
@@ -48,7 +48,7 @@ class EndsIn(Constraint):
     (False, True)
     """
 
-    def __init__(self, states):
+    def __init__(self, states: States) -> None:
         self.states = states
 
     def _build(self, states, max_nodes):

@@ -1,5 +1,8 @@
 """From constraints to one controller, and from a path to a verdict."""
 
+from collections.abc import Collection, Hashable
+from typing import Any
+
 from ..controller import Controller, conflicts, everything, intersection
 from ..controller.checking import check_integer
 from ..exceptions import ControllerTooLargeError
@@ -37,7 +40,9 @@ def _flat(constraints):
     return list(dict.fromkeys(part for each in constraints for part in _flat(each)))
 
 
-def compile(constraints, states, *, max_nodes=1_000_000):
+def compile(
+    constraints: Any, states: Collection[Hashable], *, max_nodes: int = 1_000_000
+) -> Controller:
     """The minimal controller of the paths that satisfy all constraints.
 
     Parameters
@@ -107,7 +112,9 @@ def smallest_conflict(controllers):
     return conflict
 
 
-def satisfies(path, constraints, states=None):
+def satisfies(
+    path: Collection[Hashable], constraints: Any, states: Collection[Hashable] | None = None
+) -> bool:
     """Whether a label path satisfies all constraints.
 
     Parameters

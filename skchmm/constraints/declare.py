@@ -13,6 +13,7 @@ LTLf('G(order -> F {deliver refund})')
 
 from ..controller.checking import check_integer
 from ..sequences.labels import as_labels
+from .base import Constraint, States
 from .boundary import EndsIn, StartsIn
 from .ltlf import WORDS, LTLf
 from .syntax import quote
@@ -54,107 +55,107 @@ def _formula(template, a, b):
     return LTLf(template.format(a=atoms[0], b=atoms[1]))
 
 
-def Existence(a, n=1):
+def Existence(a: States, n: int = 1) -> Constraint:
     """a occurs at least n times: ``F(a & X F(a & ...))``."""
     return Occupancy(a, at_least=check_integer(n, "Existence: n", 0))
 
 
-def Absence(a, n=1):
+def Absence(a: States, n: int = 1) -> Constraint:
     """a occurs less than n times: ``!F(a & X F(a & ...))``; by default never, ``G !a``."""
     return Occupancy(a, at_most=check_integer(n, "Absence: n", 1) - 1)
 
 
-def Exactly(a, n=1):
+def Exactly(a: States, n: int = 1) -> Constraint:
     """a occurs exactly n times: ``Existence(a, n)`` and ``Absence(a, n + 1)``."""
     n = check_integer(n, "Exactly: n", 0)
     return Occupancy(a, at_least=n, at_most=n)
 
 
-def Init(a):
+def Init(a: States) -> Constraint:
     """a occurs first: ``a``."""
     return StartsIn(a)
 
 
-def End(a):
+def End(a: States) -> Constraint:
     """a occurs last: ``F(last & a)``."""
     return EndsIn(a)
 
 
-def RespondedExistence(a, b):
+def RespondedExistence(a: States, b: States) -> Constraint:
     """If a occurs, b occurs, before or after: ``F a -> F b``."""
     return _formula("F {a} -> F {b}", a, b)
 
 
-def CoExistence(a, b):
+def CoExistence(a: States, b: States) -> Constraint:
     """If one of a and b occurs, so does the other: ``F a <-> F b``."""
     return _formula("F {a} <-> F {b}", a, b)
 
 
-def Response(a, b):
+def Response(a: States, b: States) -> Constraint:
     """Whenever a occurs, b occurs at that step or after it: ``G(a -> F b)``."""
     return _formula("G({a} -> F {b})", a, b)
 
 
-def Precedence(a, b):
+def Precedence(a: States, b: States) -> Constraint:
     """b occurs only after a has occurred: ``!b W a``."""
     return _formula("!{b} W {a}", a, b)
 
 
-def Succession(a, b):
+def Succession(a: States, b: States) -> Constraint:
     """Response and precedence: ``G(a -> F b) & (!b W a)``."""
     return _formula("G({a} -> F {b}) & (!{b} W {a})", a, b)
 
 
-def AlternateResponse(a, b):
+def AlternateResponse(a: States, b: States) -> Constraint:
     """After each a, b occurs before the next a: ``G(a -> X(!a U b))``."""
     return _formula("G({a} -> X(!{a} U {b}))", a, b)
 
 
-def AlternatePrecedence(a, b):
+def AlternatePrecedence(a: States, b: States) -> Constraint:
     """Before each b, a has occurred since the last b: ``(!b W a) & G(b -> WX(!b W a))``."""
     return _formula("(!{b} W {a}) & G({b} -> WX(!{b} W {a}))", a, b)
 
 
-def AlternateSuccession(a, b):
+def AlternateSuccession(a: States, b: States) -> Constraint:
     """a and b alternate, a first: ``G(a -> X(!a U b)) & (!b W a) & G(b -> WX(!b W a))``."""
     return _formula("G({a} -> X(!{a} U {b})) & (!{b} W {a}) & G({b} -> WX(!{b} W {a}))", a, b)
 
 
-def ChainResponse(a, b):
+def ChainResponse(a: States, b: States) -> Constraint:
     """Each a is followed by b at the next step: ``G(a -> X b)``."""
     return _formula("G({a} -> X {b})", a, b)
 
 
-def ChainPrecedence(a, b):
+def ChainPrecedence(a: States, b: States) -> Constraint:
     """Each b follows on an a at the step before: ``G(b -> Y a)``."""
     return _formula("G({b} -> Y {a})", a, b)
 
 
-def ChainSuccession(a, b):
+def ChainSuccession(a: States, b: States) -> Constraint:
     """a and b occur only one right after the other: ``G(a -> X b) & G(b -> Y a)``."""
     return _formula("G({a} -> X {b}) & G({b} -> Y {a})", a, b)
 
 
-def NotCoExistence(a, b):
+def NotCoExistence(a: States, b: States) -> Constraint:
     """a and b do not both occur: ``!(F a & F b)``."""
     return _formula("!(F {a} & F {b})", a, b)
 
 
-def NotSuccession(a, b):
+def NotSuccession(a: States, b: States) -> Constraint:
     """After a, b does not occur: ``G(a -> !F b)``."""
     return _formula("G({a} -> !F {b})", a, b)
 
 
-def NotChainSuccession(a, b):
+def NotChainSuccession(a: States, b: States) -> Constraint:
     """Right after a, b does not occur: ``G(a -> !X b)``."""
     return _formula("G({a} -> !X {b})", a, b)
 
 
-def Choice(a, b):
+def Choice(a: States, b: States) -> Constraint:
     """a or b occurs: ``F a | F b``."""
     return _formula("F {a} | F {b}", a, b)
 
 
-def ExclusiveChoice(a, b):
+def ExclusiveChoice(a: States, b: States) -> Constraint:
     """a or b occurs, not both: ``(F a | F b) & !(F a & F b)``."""
     return _formula("(F {a} | F {b}) & !(F {a} & F {b})", a, b)

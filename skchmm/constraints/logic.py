@@ -1,5 +1,8 @@
 """And, or, not, of any constraints."""
 
+from collections.abc import Hashable, Sequence
+from typing import Any, Self
+
 from ..controller import Controller, intersection, union
 from ..sequences.labels import unique
 from .base import Constraint, is_constraint, short
@@ -57,7 +60,7 @@ class _Combination(Constraint):
             self.__dict__[name] = before
             raise
 
-    def set_params(self, **params):
+    def set_params(self, **params: Any) -> Self:
         """Set parameters by the names of `get_params`, in place."""
         super().set_params(**params)
         check_nesting(self, parts_of, type(self).__name__)
@@ -67,9 +70,9 @@ class _Combination(Constraint):
 class _Junction(_Combination):
     """And, or: the same list of constraints, combined one way or the other."""
 
-    _symbol = None
+    _symbol: str | None = None
 
-    def __init__(self, constraints):
+    def __init__(self, constraints: Sequence[Constraint | Controller]) -> None:
         self.constraints = constraints
 
     @classmethod
@@ -106,10 +109,10 @@ class _Junction(_Combination):
         names = [short(part) for part in parts]
         return combine(controllers, names=names, max_nodes=max_nodes)
 
-    def labels(self):
+    def labels(self) -> list[Hashable]:
         return unique([label for part in self._parts() for label in labels_of(part)])
 
-    def get_params(self, deep=True):
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name; with `deep`, those of the parts too: ``0__k`` is k of the first."""
         params = {"constraints": self.constraints}
         if deep:
@@ -120,7 +123,7 @@ class _Junction(_Combination):
                     params.update((f"{number}__{name}", value) for name, value in nested)
         return params
 
-    def set_params(self, **params):
+    def set_params(self, **params: Any) -> Self:
         """Set parameters by the names of `get_params`; ``"0"`` replaces the first part."""
         if "constraints" in params:
             self.constraints = params.pop("constraints")
@@ -135,7 +138,7 @@ class _Junction(_Combination):
     def _normal(self, name):
         return frozenset(map(key_of, self._parts()))
 
-    def to_spec(self):
+    def to_spec(self) -> dict[str, Any]:
         return {
             "type": type(self).__name__,
             "constraints": [spec_of(part) for part in self._listed()],
@@ -223,7 +226,7 @@ class Not(_Combination):
     True
     """
 
-    def __init__(self, constraint):
+    def __init__(self, constraint: Constraint | Controller) -> None:
         self.constraint = constraint
 
     def _part(self):
@@ -234,13 +237,13 @@ class Not(_Combination):
     def _build(self, states, max_nodes):
         return ~build(self._part(), states, max_nodes)
 
-    def labels(self):
+    def labels(self) -> list[Hashable]:
         return labels_of(self._part())
 
     def _normal(self, name):
         return frozenset([key_of(self._part())])  # which knows its hash, once it is taken
 
-    def to_spec(self):
+    def to_spec(self) -> dict[str, Any]:
         return {"type": "Not", "constraint": spec_of(self.constraint)}
 
     @classmethod
@@ -249,7 +252,7 @@ class Not(_Combination):
 
         return cls(read(fields["constraint"]))
 
-    def __invert__(self):
+    def __invert__(self) -> Any:
         return self.constraint
 
     def __repr__(self):

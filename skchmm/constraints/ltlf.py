@@ -1,5 +1,7 @@
 """Linear temporal logic on finite paths."""
 
+from collections.abc import Hashable
+
 from ..controller import intersection, union
 from ..exceptions import ControllerTooLargeError
 from .base import Constraint
@@ -182,7 +184,7 @@ class LTLf(Constraint):
 
     _label_parameters = ()
 
-    def __init__(self, formula):
+    def __init__(self, formula: str) -> None:
         self.formula = formula
 
     def _parsed(self):
@@ -196,7 +198,7 @@ class LTLf(Constraint):
     def _normal(self, name):
         return tuple(self._parsed().nodes)
 
-    def labels(self):
+    def labels(self) -> list[Hashable]:
         return list(dict.fromkeys(label.value for label in self._parsed().labels))
 
     def _build(self, states, max_nodes):

@@ -1,12 +1,12 @@
 """What must come before what."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Collection, Hashable, Mapping, Sequence, Set
 
 import numpy as np
 
 from ..controller import Controller, everything
 from ..sequences.labels import as_labels, is_collection, sort_key, unique
-from .base import Constraint, one_or_many
+from .base import Constraint, States, one_or_many
 
 
 class Precedence(Constraint):
@@ -32,7 +32,7 @@ class Precedence(Constraint):
 
     _label_parameters = ("before", "after")
 
-    def __init__(self, before, after):
+    def __init__(self, before: States, after: States) -> None:
         self.before = before
         self.after = after
 
@@ -65,7 +65,7 @@ class ForbiddenEdges(Constraint):
 
     _label_parameters = ()
 
-    def __init__(self, edges):
+    def __init__(self, edges: Collection[tuple[States, States]]) -> None:
         self.edges = edges
 
     def _pairs(self):
@@ -95,7 +95,7 @@ class ForbiddenEdges(Constraint):
         }
         return {label: joined[tuple(numbers)] for label, numbers in listed.items()}
 
-    def labels(self):
+    def labels(self) -> list[Hashable]:
         pairs = self._pairs() or []
         return unique([x for pair in pairs for side in pair for x in side])
 
@@ -167,7 +167,7 @@ class StageMonotone(Constraint):
 
     _label_parameters = ()
 
-    def __init__(self, stages, allow_backward=True):
+    def __init__(self, stages: Sequence[States], allow_backward: bool = True) -> None:
         self.stages = stages
         self.allow_backward = allow_backward
 
@@ -177,7 +177,7 @@ class StageMonotone(Constraint):
             return None
         return [as_labels(stage) for stage in self.stages]
 
-    def labels(self):
+    def labels(self) -> list[Hashable]:
         return unique([label for stage in self._stages() or [] for label in stage])
 
     def _normal(self, name):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..controller import Controller
-from .base import Constraint
+from .base import Constraint, States
 
 
 def count_transitions(constraint, states, k, max_nodes):
@@ -45,7 +45,7 @@ class Transitions(Constraint):
     _label_parameters = ()
     _counts = {"k": 0}
 
-    def __init__(self, k):
+    def __init__(self, k: int) -> None:
         self.k = k
 
     def _build(self, states, max_nodes):
@@ -74,7 +74,7 @@ class Segments(Constraint):
     _label_parameters = ()
     _counts = {"k": 1}
 
-    def __init__(self, k):
+    def __init__(self, k: int) -> None:
         self.k = k
 
     def _build(self, states, max_nodes):
@@ -101,7 +101,7 @@ class AllDifferent(Constraint):
     (True, False)
     """
 
-    def __init__(self, states=None):
+    def __init__(self, states: States | None = None) -> None:
         self.states = states
 
     def _build(self, states, max_nodes):

@@ -1,5 +1,7 @@
 """Regular expressions over labels."""
 
+from collections.abc import Hashable
+
 from ..exceptions import ControllerTooLargeError
 from .base import Constraint
 from .glushkov import automaton
@@ -158,7 +160,7 @@ class Regex(Constraint):
 
     _label_parameters = ()
 
-    def __init__(self, pattern):
+    def __init__(self, pattern: str) -> None:
         self.pattern = pattern
 
     def _parsed(self):
@@ -172,7 +174,7 @@ class Regex(Constraint):
     def _normal(self, name):
         return self._parsed()
 
-    def labels(self):
+    def labels(self) -> list[Hashable]:
         return list(dict.fromkeys(label.value for label in _labels(self._parsed())))
 
     def _build(self, states, max_nodes):

@@ -3,6 +3,7 @@
 import difflib
 import inspect
 from collections.abc import Mapping
+from typing import Any
 
 from ..sequences.labels import COMPARED
 from .base import registry, short
@@ -10,7 +11,7 @@ from .limits import MAX_DEPTH, MAX_VALUES, check_nesting, listed, specified
 from .logic import spec_of
 
 
-def to_spec(constraints):
+def to_spec(constraints: Any) -> Any:
     """A constraint as a plain dictionary; a list of them (or None) as a list.
 
     Examples
@@ -35,7 +36,7 @@ def _written(constraints):
     return constraints.to_spec()
 
 
-def from_spec(spec):
+def from_spec(spec: Any) -> Any:
     """The constraint that a dictionary describes; for a list, the list of them.
 
     Examples

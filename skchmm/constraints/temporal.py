@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..controller import everything
-from .base import Constraint, membership
+from .base import Constraint, States, membership
 from .visitation import count_entries
 
 LAST_STEP = np.iinfo(np.int64).max
@@ -37,7 +37,7 @@ class NoDwell(Constraint):
     (True, False)
     """
 
-    def __init__(self, states):
+    def __init__(self, states: States) -> None:
         self.states = states
 
     def _build(self, states, max_nodes):
@@ -64,7 +64,7 @@ class NoReentry(Constraint):
     (True, False)
     """
 
-    def __init__(self, states):
+    def __init__(self, states: States) -> None:
         self.states = states
 
     def _build(self, states, max_nodes):
@@ -97,7 +97,7 @@ class CoolDown(Constraint):
 
     _counts = {"delta": 0}
 
-    def __init__(self, states, delta):
+    def __init__(self, states: States, delta: int) -> None:
         self.states = states
         self.delta = delta
 
@@ -142,7 +142,7 @@ class MinDuration(Constraint):
 
     _counts = {"k": 0}
 
-    def __init__(self, states, k):
+    def __init__(self, states: States, k: int) -> None:
         self.states = states
         self.k = k
 
@@ -184,7 +184,7 @@ class MaxDuration(Constraint):
 
     _counts = {"k": 0}
 
-    def __init__(self, states, k):
+    def __init__(self, states: States, k: int) -> None:
         self.states = states
         self.k = k
 
@@ -215,7 +215,7 @@ class Window(Constraint):
 
     _counts = {"start": 0, "stop": 0}
 
-    def __init__(self, states, start, stop):
+    def __init__(self, states: States, start: int, stop: int) -> None:
         self.states = states
         self.start = start
         self.stop = stop
@@ -257,7 +257,7 @@ class VisitBy(Constraint):
 
     _counts = {"deadline": 0}
 
-    def __init__(self, states, deadline):
+    def __init__(self, states: States, deadline: int) -> None:
         self.states = states
         self.deadline = deadline
 

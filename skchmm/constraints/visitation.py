@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..controller import everything
-from .base import Constraint, membership
+from .base import Constraint, States, membership
 
 
 def count_entries(constraint, states, at_least, at_most, max_nodes):
@@ -49,7 +49,7 @@ class AtLeastVisits(Constraint):
 
     _counts = {"k": 0}
 
-    def __init__(self, states, k):
+    def __init__(self, states: States, k: int) -> None:
         self.states = states
         self.k = k
 
@@ -80,7 +80,7 @@ class AtMostVisits(Constraint):
 
     _counts = {"k": 0}
 
-    def __init__(self, states, k):
+    def __init__(self, states: States, k: int) -> None:
         self.states = states
         self.k = k
 
@@ -111,7 +111,7 @@ class ExactVisits(Constraint):
 
     _counts = {"k": 0}
 
-    def __init__(self, states, k):
+    def __init__(self, states: States, k: int) -> None:
         self.states = states
         self.k = k
 
@@ -145,7 +145,9 @@ class Occupancy(Constraint):
     _counts = {"at_least": 0, "at_most": 0}
     _optional_counts = ("at_least", "at_most")
 
-    def __init__(self, states, at_least=None, at_most=None):
+    def __init__(
+        self, states: States, at_least: int | None = None, at_most: int | None = None
+    ) -> None:
         self.states = states
         self.at_least = at_least
         self.at_most = at_most

@@ -5,7 +5,11 @@ many automaton states after each, and accepts the path if it may end there. Rule
 that depend on time are piecewise constant in it: one table for each *epoch*.
 """
 
+from collections.abc import Callable, Collection, Hashable, Iterable
+from typing import Any, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._kernels.other import automata
 from ..exceptions import ControllerTooLargeError
@@ -71,7 +75,15 @@ class Controller:
     False
     """
 
-    def __init__(self, states, tables, accept, *, epochs=(0,), horizon=None):
+    def __init__(
+        self,
+        states: Collection[Hashable],
+        tables: ArrayLike,
+        accept: ArrayLike,
+        *,
+        epochs: ArrayLike = (0,),
+        horizon: int | None = None,
+    ) -> None:
         self.states = check_labels(states)
         self.tables, self.accept, self.epochs = check_tables(
             len(self.states), tables, accept, epochs
@@ -98,7 +110,15 @@ class Controller:
 
     # ------------------------------------------------------------- building
     @classmethod
-    def explore(cls, states, initial, follow, accept, *, max_nodes=1_000_000):
+    def explore(
+        cls,
+        states: Collection[Hashable],
+        initial: Hashable,
+        follow: Callable[[Any, Any], Hashable],
+        accept: Callable[[Any], Any],
+        *,
+        max_nodes: int = 1_000_000,
+    ) -> Self:
         """All that is reachable from ``initial`` under ``follow(q, label)`` (None: dead).
 
         Automaton states may be any hashable objects. Costs one call of ``follow`` for
@@ -127,8 +147,16 @@ class Controller:
 
     @classmethod
     def from_functions(
-        cls, states, controller_states, initial, update, gate, accept, *, horizon=1000
-    ):
+        cls,
+        states: Collection[Hashable],
+        controller_states: Collection[Hashable],
+        initial: Callable[[Any], Hashable],
+        update: Callable[..., Hashable],
+        gate: Callable[..., Any] | None,
+        accept: Collection[Hashable] | Callable[[Any], Any],
+        *,
+        horizon: int = 1000,
+    ) -> "Controller":
         """A controller from the tuple (C, c0, tau, F, F_T) of the paper.
 
         Parameters
@@ -164,7 +192,7 @@ class Controller:
         return cls(states, tables, accepting, epochs=epochs, horizon=bound).minimal()
 
     # -------------------------------------------------------------- reading
-    def encode(self, path):
+    def encode(self, path: Iterable[Hashable]) -> np.ndarray:
         """Label indices of a path, int32."""
         if not is_iterable(path):
             raise ValueError(
@@ -181,19 +209,19 @@ class Controller:
                 f"It knows {list(self.states[:20])}."
             ) from None
 
-    def accepts(self, path):
+    def accepts(self, path: Iterable[Hashable]) -> bool:
         """Whether the controller accepts a path of labels (of at least one step)."""
         labels = self.encode(path)
         return bool(self.accepts_encoded(labels, np.array([0, len(labels)]))[0])
 
-    def accepts_encoded(self, labels, offsets):
+    def accepts_encoded(self, labels: np.ndarray, offsets: np.ndarray) -> np.ndarray:
         """Whether it accepts each of many paths, given as label indices and offsets."""
         labels, offsets = check_paths(labels, offsets, len(self.states))
         self.check_lengths(offsets)
         last = automata.read_paths(self.tables, self.epochs, labels, offsets)
         return (last >= 0) & self.accept[last] & (np.diff(offsets) > 0)
 
-    def check_length(self, n_steps):
+    def check_length(self, n_steps: int) -> None:
         """Raise if the tables do not reach as far as ``n_steps``."""
         if self.horizon is not None and n_steps > self.horizon:
             raise ValueError(
@@ -202,13 +230,13 @@ class Controller:
                 f"from_functions(..., horizon={n_steps}) or more."
             )
 
-    def check_lengths(self, offsets):
+    def check_lengths(self, offsets: np.ndarray) -> None:
         """The same for sequences, given by their offsets."""
         if self.horizon is not None:
             self.check_length(int(np.diff(offsets).max(initial=0)))
 
     @property
-    def n_states(self):
+    def n_states(self) -> int:
         after = [np.unique(self.tables[:, :, a]) for a in range(len(self.states))]
         after = [q[q >= 0] for q in after]
         accepting = max(int(self.accept[q].sum()) for q in after)
@@ -216,11 +244,11 @@ class Controller:
         return max(accepting + rejecting, 1)
 
     # ------------------------------------------------------------- language
-    def is_empty(self):
+    def is_empty(self) -> bool:
         """Whether no path of any length (of at least one step) is accepted."""
         return language.shortest_length(self) is None
 
-    def shortest_path(self):
+    def shortest_path(self) -> list[Hashable] | None:
         """A shortest path that is accepted, None if there is none.
 
         Returns
@@ -238,7 +266,7 @@ class Controller:
         path = language.shortest_path(self)
         return None if path is None else [self.states[a] for a in path]
 
-    def count_paths(self, n_steps):
+    def count_paths(self, n_steps: int) -> int:
         """How many paths of ``n_steps`` labels are accepted.
 
         Returns
@@ -258,7 +286,7 @@ class Controller:
         return language.count_paths(self, n_steps)
 
     @property
-    def language_size(self):
+    def language_size(self) -> int | float:
         """How many paths are accepted, of any length: an integer, or ``math.inf``.
 
         Where a time-dependent controller was tabulated up to a horizon, paths up to it count.
@@ -266,7 +294,7 @@ class Controller:
         return language.language_size(self.minimal())
 
     # -------------------------------------------------------------- algebra
-    def minimal(self):
+    def minimal(self) -> "Controller":
         """The trimmed, minimal controller of the same paths, canonically numbered."""
         if self._is_minimal and not self.constraints_:
             return self
@@ -286,16 +314,16 @@ class Controller:
         accept = np.append(~self.accept, True)
         return Controller(self.states, tables, accept, epochs=self.epochs, horizon=self.horizon)
 
-    def __invert__(self):
+    def __invert__(self) -> "Controller":
         return self._complement().minimal()
 
-    def __and__(self, other):
+    def __and__(self, other: "Controller") -> "Controller":
         return intersection([self, other]) if isinstance(other, Controller) else NotImplemented
 
-    def __or__(self, other):
+    def __or__(self, other: "Controller") -> "Controller":
         return union([self, other]) if isinstance(other, Controller) else NotImplemented
 
-    def equivalent(self, other):
+    def equivalent(self, other: "Controller") -> bool:
         """Whether two controllers accept the same paths (of at least one step)."""
         if not isinstance(other, Controller):
             raise TypeError(f"A Controller is equivalent to other controllers; got {other!r}.")
@@ -305,7 +333,7 @@ class Controller:
             and intersection([self._complement(), other]).is_empty()
         )
 
-    def over(self, states):
+    def over(self, states: Collection[Hashable]) -> "Controller":
         """The same controller with its labels in another order."""
         states = check_labels(states)
         if set(states) != set(self.states):
@@ -342,7 +370,7 @@ class Controller:
 
     # ---------------------------------------------------------- consistency
     @property
-    def redundant_(self):
+    def redundant_(self) -> list:
         """The constraints, of those it was compiled from, that the others imply.
 
         From the last to the first, a constraint is listed if the others, without those listed
@@ -365,11 +393,11 @@ class Controller:
         return copy
 
     # -------------------------------------------------------------- showing
-    def to_dot(self):
+    def to_dot(self) -> str:
         """The automaton as a Graphviz digraph, one edge for all labels that lead alike."""
         return drawing.to_dot(self)
 
-    def plot(self, ax=None):
+    def plot(self, ax: Any = None) -> Any:
         """Draw the automaton: states in the order in which they can be reached, left to right.
 
         A double circle is a state in which a path may end. Needs matplotlib, not Graphviz.

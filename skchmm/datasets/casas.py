@@ -2,6 +2,8 @@
 
 import re
 import warnings
+from os import PathLike
+from typing import Any
 
 from .days import by_day, check_day_start, read_time
 from .files import BadRows, find_file, read_lines
@@ -13,15 +15,15 @@ MARKED = re.compile(r'(?P<activity>.+)="?(?P<mark>begin|end)"?', re.IGNORECASE)
 
 
 def load_casas(
-    path,
+    path: str | PathLike,
     *,
-    values=False,
-    idle="IDLE",
-    day_start=0,
-    on_bad_rows="raise",
-    data_home=None,
-    return_X_y=False,
-):
+    values: bool = False,
+    idle: str = "IDLE",
+    day_start: float = 0,
+    on_bad_rows: str = "raise",
+    data_home: str | PathLike | None = None,
+    return_X_y: bool = False,
+) -> Any:
     """Load a raw CASAS event stream as one sequence a day.
 
     One event a line, ``date time sensor [location] value [activity [begin|end]]``, separated by

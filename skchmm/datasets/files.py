@@ -4,10 +4,11 @@ import gzip
 import os
 import warnings
 import zlib
+from os import PathLike
 from pathlib import Path
 
 
-def get_data_home(data_home=None):
+def get_data_home(data_home: str | PathLike | None = None) -> str:
     """The folder in which loaders look for files that are not where you are.
 
     By default ``skchmm_data`` in the home directory, or what the environment variable

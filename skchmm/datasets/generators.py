@@ -1,6 +1,8 @@
 """Synthetic problems: exact draws from the constrained prior."""
 
+from collections.abc import Hashable, Sequence
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from sklearn.utils import Bunch, check_random_state
@@ -12,8 +14,14 @@ from ..inference.sampling import draw_constrained_paths
 
 
 def make_chain(
-    n_sequences=100, n_steps=200, *, stay=0.975, noise=0.4, random_state=None, return_X_y=False
-):
+    n_sequences: int = 100,
+    n_steps: int | tuple[int, int] = 200,
+    *,
+    stay: float = 0.975,
+    noise: float = 0.4,
+    random_state: Any = None,
+    return_X_y: bool = False,
+) -> Any:
     """Draw the chain problem: A, B, C, END in this order, with REST anywhere.
 
     Five states and eight symbols. A path has A before B before C before END, enters END exactly
@@ -78,18 +86,18 @@ def make_chain(
 
 
 def make_protocol(
-    n_sequences=20,
-    n_steps=(250, 350),
+    n_sequences: int = 20,
+    n_steps: int | tuple[int, int] = (250, 350),
     *,
-    activities=("folding", "sweeping", "walking", "boxes", "bike"),
-    rest="sitting",
-    n_features=6,
-    separation=1.0,
-    subject=0.3,
-    stay=0.97,
-    random_state=None,
-    return_X_y=False,
-):
+    activities: Sequence[Hashable] = ("folding", "sweeping", "walking", "boxes", "bike"),
+    rest: Hashable = "sitting",
+    n_features: int = 6,
+    separation: float = 1.0,
+    subject: float = 0.3,
+    stay: float = 0.97,
+    random_state: Any = None,
+    return_X_y: bool = False,
+) -> Any:
     """Draw a protocol of activities, seen through Gaussian features.
 
     Subjects begin at rest, do each activity once, in order, and rest between any two. Each state

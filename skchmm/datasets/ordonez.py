@@ -1,5 +1,8 @@
 """The smart-home format of Ordonez: intervals of sensors and of activities."""
 
+from os import PathLike
+from typing import Any
+
 import numpy as np
 
 from .days import by_day, check_day_start, read_time
@@ -7,16 +10,16 @@ from .files import BadRows, find_file, malformed, read_lines
 
 
 def load_ordonez(
-    sensors,
-    adls,
+    sensors: str | PathLike,
+    adls: str | PathLike,
     *,
-    with_ends=False,
-    idle="IDLE",
-    day_start=0,
-    on_bad_rows="raise",
-    data_home=None,
-    return_X_y=False,
-):
+    with_ends: bool = False,
+    idle: str = "IDLE",
+    day_start: float = 0,
+    on_bad_rows: str = "raise",
+    data_home: str | PathLike | None = None,
+    return_X_y: bool = False,
+) -> Any:
     """Load the sensors and the activities of a home as one event sequence a day.
 
     Both files ("ADLs recognition using binary sensors", UCI) have two header lines, then intervals:

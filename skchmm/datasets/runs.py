@@ -1,6 +1,8 @@
 """Tables of sensor features, one row a time step."""
 
+from collections.abc import Mapping, Sequence
 from os import PathLike
+from typing import Any
 
 import numpy as np
 from sklearn.utils import Bunch
@@ -9,18 +11,18 @@ from .files import find_file
 
 
 def load_runs(
-    data,
+    data: Any,
     *,
-    run,
-    label=None,
-    time=None,
-    features=None,
-    group=None,
-    labels=None,
-    unlabelled=None,
-    data_home=None,
-    return_X_y=False,
-):
+    run: str | Sequence[str],
+    label: str | None = None,
+    time: str | None = None,
+    features: Sequence[str] | None = None,
+    group: str | None = None,
+    labels: Mapping | None = None,
+    unlabelled: Any = None,
+    data_home: str | PathLike | None = None,
+    return_X_y: bool = False,
+) -> Any:
     """Load a table with one row a time step as one sequence a run. Needs pandas.
 
     Parameters

@@ -1,6 +1,7 @@
 """Spliced transcripts, each nucleotide labelled UTR5, START, CDS, STOP or UTR3."""
 
-from typing import NamedTuple
+from os import PathLike
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import Bunch
@@ -23,14 +24,14 @@ class Transcript(NamedTuple):
 
 
 def load_transcripts(
-    path,
-    fasta=None,
+    path: str | PathLike,
+    fasta: str | PathLike | None = None,
     *,
-    one_per_gene=False,
-    on_bad_rows="raise",
-    data_home=None,
-    return_X_y=False,
-):
+    one_per_gene: bool = False,
+    on_bad_rows: str = "raise",
+    data_home: str | PathLike | None = None,
+    return_X_y: bool = False,
+) -> Any:
     """Load transcripts from a table, or from an annotation and a genome.
 
     Only transcripts with all five labels are loaded: those with both UTRs, and a coding part of

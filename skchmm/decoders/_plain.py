@@ -1,6 +1,6 @@
 """What the decoders share that are hidden Markov models learned without constraints."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Hashable
 from typing import Any, Self
 
 from numpy.typing import ArrayLike
@@ -23,22 +23,22 @@ class PlainHMM(QuestionsMixin, LikelihoodModel):
     def __init__(
         self,
         *,
-        n_states,
-        states,
-        emission,
-        constraints,
-        smoothing,
-        n_iter,
-        tol,
-        init,
-        startprob_fixed,
-        transmat_fixed,
-        n_init,
-        max_nodes,
-        n_jobs,
-        random_state,
-        verbose,
-    ):
+        n_states: int | None,
+        states: Collection[Hashable] | None,
+        emission: Any,
+        constraints: Any,
+        smoothing: float,
+        n_iter: int,
+        tol: float,
+        init: str,
+        startprob_fixed: ArrayLike | None,
+        transmat_fixed: ArrayLike | None,
+        n_init: int,
+        max_nodes: int,
+        n_jobs: int | None,
+        random_state: Any,
+        verbose: int,
+    ) -> None:
         self.n_states = n_states
         self.states = states
         self.emission = emission
@@ -61,7 +61,7 @@ class PlainHMM(QuestionsMixin, LikelihoodModel):
         startprob: ArrayLike,
         transmat: ArrayLike,
         *,
-        states: Sequence | None = None,
+        states: Collection[Hashable] | None = None,
         emission: Any = "precomputed",
         constraints: Any = None,
         **params: Any,

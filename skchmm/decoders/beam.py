@@ -1,6 +1,10 @@
 """BeamRejectionDecoder: beam search that rejects what a step can see."""
 
+from collections.abc import Collection, Hashable
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._kernels.other.beam import beam_search
 from ..constraints.compile import compile
@@ -76,25 +80,25 @@ random_state, verbose
 
     def __init__(
         self,
-        beam_width=64,
+        beam_width: int = 64,
         *,
-        n_states=None,
-        states=None,
-        emission="auto",
-        constraints=None,
-        on_infeasible="warn",
-        smoothing=0.5,
-        n_iter=100,
-        tol=1e-5,
-        init="auto",
-        startprob_fixed=None,
-        transmat_fixed=None,
-        n_init=1,
-        max_nodes=1_000_000,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
+        n_states: int | None = None,
+        states: Collection[Hashable] | None = None,
+        emission: Any = "auto",
+        constraints: Any = None,
+        on_infeasible: str = "warn",
+        smoothing: float = 0.5,
+        n_iter: int = 100,
+        tol: float = 1e-5,
+        init: str = "auto",
+        startprob_fixed: ArrayLike | None = None,
+        transmat_fixed: ArrayLike | None = None,
+        n_init: int = 1,
+        max_nodes: int = 1_000_000,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
         super().__init__(
             n_states=n_states,
             states=states,

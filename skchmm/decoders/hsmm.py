@@ -1,6 +1,6 @@
 """HSMMDecoder: a hidden semi-Markov model, with or without enforced constraints."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Hashable
 from typing import Any, Self
 
 import numpy as np
@@ -89,27 +89,27 @@ class HSMMDecoder(LikelihoodModel):
 
     def __init__(
         self,
-        max_duration=200,
+        max_duration: int = 200,
         *,
-        duration="empirical",
-        duration_smoothing=1.0,
-        n_states=None,
-        states=None,
-        emission="auto",
-        constraints=None,
-        enforce=False,
-        algorithm="viterbi",
-        smoothing=0.5,
-        n_iter=100,
-        tol=1e-5,
-        init="auto",
-        n_init=1,
-        on_infeasible="raise",
-        max_nodes=1_000_000,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
+        duration: str = "empirical",
+        duration_smoothing: float = 1.0,
+        n_states: int | None = None,
+        states: Collection[Hashable] | None = None,
+        emission: Any = "auto",
+        constraints: Any = None,
+        enforce: bool = False,
+        algorithm: str = "viterbi",
+        smoothing: float = 0.5,
+        n_iter: int = 100,
+        tol: float = 1e-5,
+        init: str = "auto",
+        n_init: int = 1,
+        on_infeasible: str = "raise",
+        max_nodes: int = 1_000_000,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
         self.max_duration = max_duration
         self.duration = duration
         self.duration_smoothing = duration_smoothing
@@ -165,7 +165,7 @@ class HSMMDecoder(LikelihoodModel):
         X: Any,
         y: Any = None,
         *,
-        lengths: Sequence[int] | None = None,
+        lengths: Collection[int] | None = None,
         groups: Any = None,
         **weights: Any,
     ) -> Self:
@@ -202,7 +202,7 @@ class HSMMDecoder(LikelihoodModel):
         transmat: ArrayLike,
         durations: ArrayLike,
         *,
-        states: Sequence | None = None,
+        states: Collection[Hashable] | None = None,
         emission: Any = "precomputed",
         constraints: Any = None,
         **params: Any,

@@ -1,6 +1,6 @@
 """PerceptronCRF: a linear-chain model trained by the averaged perceptron."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Hashable
 from typing import Any, Self
 
 import numpy as np
@@ -103,20 +103,20 @@ class PerceptronCRF(KBestMixin, CallbackSupportMixin, SequenceEstimator):
 
     def __init__(
         self,
-        n_epochs=6,
+        n_epochs: int = 6,
         *,
-        constraints=None,
-        enforce=False,
-        states=None,
-        features="auto",
-        shuffle=True,
-        algorithm="viterbi",
-        on_infeasible="raise",
-        max_nodes=1_000_000,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
+        constraints: Any = None,
+        enforce: bool = False,
+        states: Collection[Hashable] | None = None,
+        features: str = "auto",
+        shuffle: bool = True,
+        algorithm: str = "viterbi",
+        on_infeasible: str = "raise",
+        max_nodes: int = 1_000_000,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
         self.n_epochs = n_epochs
         self.constraints = constraints
         self.enforce = enforce
@@ -176,7 +176,7 @@ class PerceptronCRF(KBestMixin, CallbackSupportMixin, SequenceEstimator):
         X: Any,
         y: Any,
         *,
-        lengths: Sequence[int] | None = None,
+        lengths: Collection[int] | None = None,
         groups: Any = None,
         **weights: Any,
     ) -> Self:

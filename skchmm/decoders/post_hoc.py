@@ -1,8 +1,11 @@
 """PostHocFilter: the first of the best paths that happens to be feasible."""
 
+from collections.abc import Collection, Hashable
 from itertools import islice
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..inference.chain import labelled
 from ..inference.kbest import iterate_paths
@@ -68,24 +71,24 @@ random_state, verbose
 
     def __init__(
         self,
-        n_candidates=50,
+        n_candidates: int = 50,
         *,
-        n_states=None,
-        states=None,
-        emission="auto",
-        constraints=None,
-        smoothing=0.5,
-        n_iter=100,
-        tol=1e-5,
-        init="auto",
-        startprob_fixed=None,
-        transmat_fixed=None,
-        n_init=1,
-        max_nodes=1_000_000,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
+        n_states: int | None = None,
+        states: Collection[Hashable] | None = None,
+        emission: Any = "auto",
+        constraints: Any = None,
+        smoothing: float = 0.5,
+        n_iter: int = 100,
+        tol: float = 1e-5,
+        init: str = "auto",
+        startprob_fixed: ArrayLike | None = None,
+        transmat_fixed: ArrayLike | None = None,
+        n_init: int = 1,
+        max_nodes: int = 1_000_000,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
         super().__init__(
             n_states=n_states,
             states=states,
@@ -111,12 +114,12 @@ random_state, verbose
             raise ValueError(f"n_candidates must be an integer >= 1, got {self.n_candidates!r}.")
 
     @property
-    def n_examined_(self):
+    def n_examined_(self) -> np.ndarray:
         """How many paths the last call of `predict` or `decode` looked at in each sequence."""
         return self._of_last("n_examined_")
 
     @property
-    def n_feasible_(self):
+    def n_feasible_(self) -> int:
         """For how many of these sequences it found a feasible path."""
         return self._of_last("n_feasible_")
 

@@ -1,6 +1,10 @@
 """TopologyMaskedHMM: forbidden edges as zeros of the transition matrix."""
 
+from collections.abc import Collection, Hashable
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..constraints.rules import split_edge_rules
 from ._plain import PlainHMM
@@ -65,24 +69,24 @@ random_state, verbose
 
     def __init__(
         self,
-        n_states=None,
+        n_states: int | None = None,
         *,
-        states=None,
-        emission="auto",
-        constraints=None,
-        algorithm="viterbi",
-        smoothing=0.5,
-        n_iter=100,
-        tol=1e-5,
-        init="auto",
-        startprob_fixed=None,
-        transmat_fixed=None,
-        n_init=1,
-        max_nodes=1_000_000,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
+        states: Collection[Hashable] | None = None,
+        emission: Any = "auto",
+        constraints: Any = None,
+        algorithm: str = "viterbi",
+        smoothing: float = 0.5,
+        n_iter: int = 100,
+        tol: float = 1e-5,
+        init: str = "auto",
+        startprob_fixed: ArrayLike | None = None,
+        transmat_fixed: ArrayLike | None = None,
+        n_init: int = 1,
+        max_nodes: int = 1_000_000,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
         super().__init__(
             n_states=n_states,
             states=states,

@@ -1,8 +1,11 @@
 """What every emission shares: the protocol, the frames it returns, reading of numeric rows."""
 
+from collections.abc import Collection, Hashable
 from functools import lru_cache
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 
@@ -33,7 +36,15 @@ class Frames:
 
     __slots__ = ("bounded", "gaps", "index", "table")
 
-    def __init__(self, table, index=None, *, bounded=False, in_range=False, gaps=None):
+    def __init__(
+        self,
+        table: np.ndarray,
+        index: np.ndarray | None = None,
+        *,
+        bounded: bool = False,
+        in_range: bool = False,
+        gaps: np.ndarray | None = None,
+    ) -> None:
         self.table = np.ascontiguousarray(table, dtype=np.float64)
         if np.ndim(table) != 2:
             raise ValueError(
@@ -45,23 +56,23 @@ class Frames:
         self.gaps = gaps
 
     @property
-    def n_steps(self):
+    def n_steps(self) -> int:
         return len(self.table) if self.index is None else len(self.index)
 
     @property
-    def n_states(self):
+    def n_states(self) -> int:
         return self.table.shape[1]
 
     @property
-    def rows(self):
+    def rows(self) -> np.ndarray | None:
         """`index` as kernels take it."""
         return None if self.index is None else np.ascontiguousarray(self.index, dtype=np.int32)
 
-    def with_gaps(self, gaps):
+    def with_gaps(self, gaps: np.ndarray | None) -> "Frames":
         """These frames with the times since the steps before."""
         return Frames(self.table, self.index, bounded=self.bounded, in_range=True, gaps=gaps)
 
-    def part(self, begin, end):
+    def part(self, begin: int, end: int) -> "Frames":
         """The frames of steps begin..end-1."""
         if end - begin == self.n_steps:
             return self
@@ -71,28 +82,28 @@ class Frames:
         index = self.index[begin:end]
         return Frames(self.table, index, bounded=self.bounded, in_range=True, gaps=gaps)
 
-    def of_sequences(self, offsets, begin, end):
+    def of_sequences(self, offsets: np.ndarray, begin: int, end: int) -> "Frames":
         """The frames of sequences begin..end-1."""
         return self.part(offsets[begin], offsets[end])
 
-    def whole(self):
+    def whole(self) -> "Frames":
         """These frames; of `PendingFrames`, those of all sequences."""
         return self
 
-    def dense(self):
+    def dense(self) -> np.ndarray:
         """The (n_steps, n_states) log-likelihoods."""
         return self.table if self.index is None else self.table[self.index]
 
-    def impossible_step(self, begin=0, end=None):
+    def impossible_step(self, begin: int = 0, end: int | None = None) -> int | None:
         """The first of steps begin..end-1 that no state can have produced, counted from begin."""
         end = self.n_steps if end is None else end
         if self.index is None:
-            impossible = np.isneginf(self.table[begin:end]).all(axis=1)
+            impossible = np.all(np.isneginf(self.table[begin:end]), axis=1)
         else:
-            impossible = np.isneginf(self.table).all(axis=1)[self.index[begin:end]]
+            impossible = np.all(np.isneginf(self.table), axis=1)[self.index[begin:end]]
         return int(impossible.argmax()) if impossible.any() else None
 
-    def clamp(self, labels):
+    def clamp(self, labels: ArrayLike) -> "Frames":
         """Frames in which step t allows only state ``labels[t]``, where that is not negative."""
         labels = np.asarray(labels)
         known = np.flatnonzero(labels >= 0)
@@ -184,46 +195,64 @@ class Emission(BaseEstimator):
     needs_labels = False  # True: cannot be learned by EM, only from labelled rows
     # The fewest steps that are worth a call of their own. None: what a row gives may depend, be it
     # in the last bit, on the sequences that come with it, or only one thread may ask at a time.
-    part_steps = None
+    part_steps: int | None = None
     _shares_work = False  # True: to encode and to score rows, kernels use all threads there are
     _as_hmmlearn = (
         False  # True: reproduce hmmlearn's numerics where they are not maximum likelihood
     )
 
-    def name_states(self, states):
+    def name_states(self, states: Collection[Hashable]) -> None:
         """Tell the labels of the states, in their order, before any rows are encoded."""
 
-    def encode(self, X, offsets=None, *, reset):
+    def encode(self, X: Any, offsets: np.ndarray | None = None, *, reset: bool) -> Any:
         """Check rows and turn them into the form the other methods take."""
         raise NotImplementedError
 
-    def initialise(self, E, offsets, n_states, *, init, random_state=None):
+    def initialise(
+        self,
+        E: Any,
+        offsets: np.ndarray | None,
+        n_states: int,
+        *,
+        init: str,
+        random_state: Any = None,
+    ) -> None:
         """Set start values for EM."""
         raise NotImplementedError
 
-    def log_likelihood(self, E):
+    def log_likelihood(self, E: Any) -> Frames:
         """Log-likelihood of every step under every state, as `Frames`."""
         raise NotImplementedError
 
-    def accumulate(self, E, posteriors, offsets=None):
+    def accumulate(
+        self, E: Any, posteriors: np.ndarray, offsets: np.ndarray | None = None
+    ) -> dict[str, Any]:
         """Sufficient statistics: a dict of arrays that add up over disjoint sets of sequences."""
         raise NotImplementedError
 
-    def maximise(self, statistics, *, smoothing=0.0):
+    def maximise(self, statistics: dict[str, Any], *, smoothing: float = 0.0) -> None:
         """Set the parameters from statistics; states without weight keep what they have."""
         raise NotImplementedError
 
-    def n_parameters(self):
+    def n_parameters(self) -> int:
         """Number of free parameters."""
         raise NotImplementedError
 
-    def sample(self, path, random_state=None):
+    def sample(self, path: ArrayLike, random_state: Any = None) -> np.ndarray:
         """Draw one row a step of an integer state path, of shape (n_steps, n_features)."""
         raise NotImplementedError
 
     def fit_supervised(
-        self, E, y_index, n_states, weights=None, *, offsets=None, smoothing=0.0, random_state=None
-    ):
+        self,
+        E: Any,
+        y_index: ArrayLike,
+        n_states: int,
+        weights: ArrayLike | None = None,
+        *,
+        offsets: np.ndarray | None = None,
+        smoothing: float = 0.0,
+        random_state: Any = None,
+    ) -> Self:
         """Fit to labelled rows; rows with a negative label are left out."""
         posteriors = one_hot(y_index, n_states, weights)
         self.maximise(self.accumulate(E, posteriors, offsets), smoothing=smoothing)

@@ -1,6 +1,10 @@
 """Emission of symbols: one or several columns, each with a memory of earlier symbols if wanted."""
 
+from collections.abc import Collection
+from typing import Any, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from .base import (
@@ -59,14 +63,23 @@ class Categorical(Emission):
            [0.        , 1.        ]])
     """
 
-    def __init__(self, order=0, *, symbols=None, unseen="error", prior=1.0):
+    def __init__(
+        self,
+        order: int = 0,
+        *,
+        symbols: int | Collection | None = None,
+        unseen: str = "error",
+        prior: ArrayLike = 1.0,
+    ) -> None:
         self.order = order
         self.symbols = symbols
         self.unseen = unseen
         self.prior = prior
 
     @classmethod
-    def from_parameters(cls, probabilities, symbols=None, **params):
+    def from_parameters(
+        cls, probabilities: Any, symbols: int | Collection | None = None, **params: Any
+    ) -> Self:
         """A fitted emission from known probabilities (a list of arrays for several columns)."""
         several = isinstance(probabilities, (list, tuple)) and any(
             np.ndim(table) > 1 for table in probabilities
@@ -82,12 +95,12 @@ class Categorical(Emission):
         return emission
 
     @property
-    def symbols_(self):
+    def symbols_(self) -> np.ndarray | list[np.ndarray]:
         found = [vocabulary.symbols for vocabulary in self._vocabularies()]
         return found[0] if len(found) == 1 else found
 
     @property
-    def part_steps(self):
+    def part_steps(self) -> int:  # type: ignore[override]
         # each part computes the logarithms of the whole table
         return 100_000 + 10 * sum(self._n_cells(len(v)) for v in self._vocabularies())
 
@@ -95,7 +108,7 @@ class Categorical(Emission):
     def _shares_work(self):
         return self.order == 0 and self.n_features_in_ == 1
 
-    def encode(self, X, offsets=None, *, reset):
+    def encode(self, X: Any, offsets: np.ndarray | None = None, *, reset: bool) -> Any:
         self._check_parameters()
         columns = columns_of(X)
         self._check_columns(len(columns), reset=reset)
@@ -119,7 +132,15 @@ class Categorical(Emission):
         if not isinstance(self.order, (int, np.integer)) or self.order < 0:
             raise ValueError(f"order must be 0, 1, 2, ..., got {self.order!r}.")
 
-    def initialise(self, E, offsets, n_states, *, init, random_state=None):
+    def initialise(
+        self,
+        E: Any,
+        offsets: np.ndarray | None,
+        n_states: int,
+        *,
+        init: str,
+        random_state: Any = None,
+    ) -> None:
         self._check_init(init, ["random"])
         rng = check_random_state(random_state)
         self._set_tables(
@@ -129,7 +150,7 @@ class Categorical(Emission):
             ]
         )
 
-    def log_likelihood(self, E):
+    def log_likelihood(self, E: Any) -> Frames:
         logs = []
         for table in self._tables():
             table = table.reshape(len(table), -1).T
@@ -150,7 +171,9 @@ class Categorical(Emission):
                 f"symbol a column, but probabilities_ has {[size - 1 for size in sizes]}."
             )
 
-    def accumulate(self, E, posteriors, offsets=None):
+    def accumulate(
+        self, E: Any, posteriors: np.ndarray, offsets: np.ndarray | None = None
+    ) -> dict[str, Any]:
         sizes = [self._n_cells(len(v)) + 1 for v in self._vocabularies()]
         self._check_cells(E, sizes)
         posteriors = check_posteriors(posteriors, E.n_steps)
@@ -164,7 +187,7 @@ class Categorical(Emission):
         # the last cell is the missing symbol, which says nothing
         return {f"counts_{j}": counts[:-1].T.copy() for j, counts in enumerate(by_cell)}
 
-    def maximise(self, statistics, *, smoothing=0.0):
+    def maximise(self, statistics: dict[str, Any], *, smoothing: float = 0.0) -> None:
         old = self._tables() if hasattr(self, "probabilities_") else [None] * len(statistics)
         sizes = map(len, self._vocabularies())
         tables = []
@@ -174,14 +197,14 @@ class Categorical(Emission):
             tables.append(estimate(counts, smoothing + np.asarray(self.prior) - 1.0, old[j]))
         self._set_tables(tables)
 
-    def n_parameters(self):
+    def n_parameters(self) -> int:
         # contexts of every length up to order; the other cells of a table are never used
         return sum(
             len(table) * sum(v**k for k in range(self.order + 1)) * (v - 1)
             for table, v in zip(self._tables(), map(len, self._vocabularies()))
         )
 
-    def sample(self, path, random_state=None):
+    def sample(self, path: ArrayLike, random_state: Any = None) -> np.ndarray:
         rng = check_random_state(random_state)
         path = check_path(path, len(self._tables()[0]))
         vocabularies = self._vocabularies()

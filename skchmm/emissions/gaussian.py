@@ -1,6 +1,9 @@
 """Gaussian emission."""
 
+from typing import Any, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from . import numeric
@@ -16,13 +19,13 @@ class NumericEmission(Emission):
     _keep_means = False  # True: learn the covariances about means that stay as they are
 
     # Each class that scores rows says it itself; see `steps_in_part`.
-    def _part_steps(self):
+    def _part_steps(self) -> int | None:
         full = self.covariance_type in ("full", "tied")
         if full and self.n_features_in_ > numeric.MAX_FULL_COLUMNS:
             return None  # BLAS rounds as it suits the number of rows
         return 10_000
 
-    def encode(self, X, offsets=None, *, reset):
+    def encode(self, X: Any, offsets: np.ndarray | None = None, *, reset: bool) -> Any:
         self._check_parameters()
         rows = _read_rows(X, type(self).__name__)
         self._check_columns(rows.X.shape[1], reset=reset)
@@ -122,14 +125,14 @@ class Gaussian(NumericEmission):
 
     def __init__(
         self,
-        covariance_type="diag",
+        covariance_type: str = "diag",
         *,
-        min_covar=None,
-        means_prior=0,
-        means_weight=0,
-        covars_prior=0,
-        covars_weight=0,
-    ):
+        min_covar: float | None = None,
+        means_prior: ArrayLike = 0,
+        means_weight: ArrayLike = 0,
+        covars_prior: ArrayLike = 0,
+        covars_weight: ArrayLike = 0,
+    ) -> None:
         self.covariance_type = covariance_type
         self.min_covar = min_covar
         self.means_prior = means_prior
@@ -138,7 +141,9 @@ class Gaussian(NumericEmission):
         self.covars_weight = covars_weight
 
     @classmethod
-    def from_parameters(cls, means, covars, covariance_type="diag", **params):
+    def from_parameters(
+        cls, means: ArrayLike, covars: ArrayLike, covariance_type: str = "diag", **params: Any
+    ) -> Self:
         """A fitted emission from known means and compact covariances."""
         emission = cls(covariance_type, **params)
         emission._check_parameters()
@@ -148,7 +153,15 @@ class Gaussian(NumericEmission):
         emission._components()  # raises where they do not fit
         return emission
 
-    def initialise(self, E, offsets, n_states, *, init, random_state=None):
+    def initialise(
+        self,
+        E: Any,
+        offsets: np.ndarray | None,
+        n_states: int,
+        *,
+        init: str,
+        random_state: Any = None,
+    ) -> None:
         self._check_init(init, ["kmeans", "random"])
         self.means_ = numeric.start_centres(
             numeric.filled_rows(E),
@@ -164,13 +177,15 @@ class Gaussian(NumericEmission):
     part_steps = property(NumericEmission._part_steps)
     _shares_work = True
 
-    def log_likelihood(self, E):
+    def log_likelihood(self, E: Any) -> Frames:
         means, covars = self._components()
         # rows are finite, so only parameters can spoil a sum of negative squares
         bounded = covars.ndim < 3 and np.isfinite(means).all() and np.isfinite(covars).all()
         return Frames(numeric.log_densities(E, means, covars), bounded=bounded)
 
-    def accumulate(self, E, posteriors, offsets=None):
+    def accumulate(
+        self, E: Any, posteriors: np.ndarray, offsets: np.ndarray | None = None
+    ) -> dict[str, Any]:
         outer = self.covariance_type in ("full", "tied")
         means = covars = None
         if outer and E.partly_missing:
@@ -181,7 +196,7 @@ class Gaussian(NumericEmission):
             E, posteriors, self._reference(), outer=outer, means=means, covars=covars
         )
 
-    def maximise(self, statistics, *, smoothing=0.0):
+    def maximise(self, statistics: dict[str, Any], *, smoothing: float = 0.0) -> None:
         shift = self._reference()
         weight, first = statistics["weight"], statistics["first"]
         prior = self.means_prior - shift
@@ -229,8 +244,16 @@ class Gaussian(NumericEmission):
         return self.covars_[None] if self.covariance_type == "tied" else self.covars_
 
     def fit_supervised(
-        self, E, y_index, n_states, weights=None, *, offsets=None, smoothing=0.0, random_state=None
-    ):
+        self,
+        E: Any,
+        y_index: ArrayLike,
+        n_states: int,
+        weights: ArrayLike | None = None,
+        *,
+        offsets: np.ndarray | None = None,
+        smoothing: float = 0.0,
+        random_state: Any = None,
+    ) -> Self:
         posteriors = one_hot(y_index, n_states, weights)
         if self.covariance_type in ("full", "tied") and E.partly_missing:
             self._fit_labelled(E, posteriors)
@@ -238,7 +261,7 @@ class Gaussian(NumericEmission):
             self.maximise(self.accumulate(E, posteriors))
         return self
 
-    def n_parameters(self):
+    def n_parameters(self) -> int:
         n_states, d = self.means_.shape
         matrix = d * (d + 1) // 2
         covars = {
@@ -249,7 +272,7 @@ class Gaussian(NumericEmission):
         }
         return n_states * d + covars[self.covariance_type]
 
-    def sample(self, path, random_state=None):
+    def sample(self, path: ArrayLike, random_state: Any = None) -> np.ndarray:
         rng = check_random_state(random_state)
         path = check_path(path, len(self.means_))
         rows = np.empty((len(path), self.means_.shape[1]))

@@ -1,8 +1,10 @@
 """Gaussian mixture emission."""
 
 from copy import copy
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from . import numeric
@@ -56,16 +58,16 @@ class GMM(NumericEmission):
 
     def __init__(
         self,
-        n_components=2,
+        n_components: int = 2,
         *,
-        covariance_type="diag",
-        min_covar=None,
-        weights_prior=1.0,
-        means_prior=0.0,
-        means_weight=0.0,
-        covars_prior=None,
-        covars_weight=None,
-    ):
+        covariance_type: str = "diag",
+        min_covar: float | None = None,
+        weights_prior: ArrayLike = 1.0,
+        means_prior: ArrayLike = 0.0,
+        means_weight: ArrayLike = 0.0,
+        covars_prior: ArrayLike | None = None,
+        covars_weight: ArrayLike | None = None,
+    ) -> None:
         self.n_components = n_components
         self.covariance_type = covariance_type
         self.min_covar = min_covar
@@ -76,7 +78,14 @@ class GMM(NumericEmission):
         self.covars_weight = covars_weight
 
     @classmethod
-    def from_parameters(cls, weights, means, covars, covariance_type="diag", **params):
+    def from_parameters(
+        cls,
+        weights: ArrayLike,
+        means: ArrayLike,
+        covars: ArrayLike,
+        covariance_type: str = "diag",
+        **params: Any,
+    ) -> Self:
         """A fitted emission from known weights, means and compact covariances."""
         weights = given(weights, "weights", ndim=2, at_least=0, rows_sum_to_1=True)
         emission = cls(weights.shape[1], covariance_type=covariance_type, **params)
@@ -88,7 +97,15 @@ class GMM(NumericEmission):
         emission._components()  # raises where they do not fit
         return emission
 
-    def initialise(self, E, offsets, n_states, *, init, random_state=None):
+    def initialise(
+        self,
+        E: Any,
+        offsets: np.ndarray | None,
+        n_states: int,
+        *,
+        init: str,
+        random_state: Any = None,
+    ) -> None:
         self._check_init(init, ["kmeans", "random"])
         X = numeric.filled_rows(E)
         labels = numeric.start_labels(
@@ -118,7 +135,7 @@ class GMM(NumericEmission):
 
     part_steps = property(NumericEmission._part_steps)
 
-    def log_likelihood(self, E):
+    def log_likelihood(self, E: Any) -> Frames:
         n_states, n_components = np.shape(self.weights_)
         log_p = np.empty((len(E.X), n_states))
         for block, rows in self._row_blocks(E):
@@ -126,12 +143,14 @@ class GMM(NumericEmission):
             log_p[block] = _log_sum(*_scaled(joint))
         return Frames(log_p)
 
-    def accumulate(self, E, posteriors, offsets=None):
+    def accumulate(
+        self, E: Any, posteriors: np.ndarray, offsets: np.ndarray | None = None
+    ) -> dict[str, Any]:
         n_states, n_components = np.shape(self.weights_)
         outer = self.covariance_type in ("full", "tied")
         means, covars = self._components()
         posteriors = check_posteriors(posteriors, len(E.X))
-        total = None
+        total: Any = None
         for block, rows in self._row_blocks(E):
             joint = self._log_joint(rows).reshape(-1, n_states, n_components)
             weights = _shares(_scaled(joint)[1]) * posteriors[block, :, None]
@@ -145,7 +164,7 @@ class GMM(NumericEmission):
             total = some if total is None else {key: total[key] + some[key] for key in total}
         return {key: v.reshape(n_states, n_components, *v.shape[1:]) for key, v in total.items()}
 
-    def maximise(self, statistics, *, smoothing=0.0):
+    def maximise(self, statistics: dict[str, Any], *, smoothing: float = 0.0) -> None:
         shift = self._reference()
         mixture = statistics["mixture"]
         shape = mixture.shape
@@ -210,8 +229,16 @@ class GMM(NumericEmission):
         return tuple(default if value is None else value for value, default in zip(given, none))
 
     def fit_supervised(
-        self, E, y_index, n_states, weights=None, *, offsets=None, smoothing=0.0, random_state=None
-    ):
+        self,
+        E: Any,
+        y_index: ArrayLike,
+        n_states: int,
+        weights: ArrayLike | None = None,
+        *,
+        offsets: np.ndarray | None = None,
+        smoothing: float = 0.0,
+        random_state: Any = None,
+    ) -> Self:
         labels = check_labels(y_index, n_states)
         if E.observed is not None:
             labels = labels[E.observed.any(axis=1)]
@@ -224,14 +251,14 @@ class GMM(NumericEmission):
         self._fit_labelled(E, one_hot(y_index, n_states, weights))
         return self
 
-    def n_parameters(self):
+    def n_parameters(self) -> int:
         n_states, n_components, d = self.means_.shape
         matrix = d * (d + 1) // 2
         k = n_states * n_components
         covars = {"spherical": k, "diag": k * d, "full": k * matrix, "tied": n_states * matrix}
         return k * d + covars[self.covariance_type] + n_states * (n_components - 1)
 
-    def sample(self, path, random_state=None):
+    def sample(self, path: ArrayLike, random_state: Any = None) -> np.ndarray:
         rng = check_random_state(random_state)
         n_states, n_components, d = np.shape(self.means_)
         path = check_path(path, n_states)

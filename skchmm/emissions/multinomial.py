@@ -1,6 +1,9 @@
 """Rows of counts with a multinomial distribution."""
 
+from typing import Any, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import gammaln
 from sklearn.utils import check_random_state
 
@@ -48,12 +51,14 @@ class Multinomial(Emission):
            [0.   , 1.   ]])
     """
 
-    def __init__(self, n_trials=None, *, prior=1.0):
+    def __init__(self, n_trials: ArrayLike | None = None, *, prior: ArrayLike = 1.0) -> None:
         self.n_trials = n_trials
         self.prior = prior
 
     @classmethod
-    def from_parameters(cls, probabilities, n_trials=None, **params):
+    def from_parameters(
+        cls, probabilities: ArrayLike, n_trials: ArrayLike | None = None, **params: Any
+    ) -> Self:
         """A fitted emission from known probabilities."""
         emission = cls(n_trials, **params)
         emission.probabilities_ = given(
@@ -64,14 +69,14 @@ class Multinomial(Emission):
         return emission
 
     @property
-    def emissionprob_(self):
+    def emissionprob_(self) -> np.ndarray:
         return self.probabilities_
 
     @emissionprob_.setter
     def emissionprob_(self, probabilities):
         self.probabilities_ = probabilities
 
-    def encode(self, X, offsets=None, *, reset):
+    def encode(self, X: Any, offsets: np.ndarray | None = None, *, reset: bool) -> Any:
         rows = read_counts(X, "Multinomial")
         counts = rows.X
         self._check_columns(counts.shape[1], reset=reset)
@@ -101,7 +106,15 @@ class Multinomial(Emission):
             self._set_trials(totals[present] if expected is None else expected)
         return rows
 
-    def initialise(self, E, offsets, n_states, *, init, random_state=None):
+    def initialise(
+        self,
+        E: Any,
+        offsets: np.ndarray | None,
+        n_states: int,
+        *,
+        init: str,
+        random_state: Any = None,
+    ) -> None:
         self._check_init(init, ["random", "kmeans"])
         if init == "kmeans":
             shares = normalise_rows(numeric.filled_rows(E))
@@ -112,7 +125,7 @@ class Multinomial(Emission):
             rng = check_random_state(random_state)
             self.probabilities_ = normalise_rows(rng.rand(n_states, E.X.shape[1]))
 
-    def log_likelihood(self, E):
+    def log_likelihood(self, E: Any) -> Frames:
         probabilities = np.asarray(self.probabilities_, dtype=float)
         zero = probabilities <= 0
         log_p = E.counts @ np.log(np.where(zero, 1.0, probabilities)).T
@@ -121,10 +134,12 @@ class Multinomial(Emission):
             log_p[E.counts @ zero.T > 0] = -np.inf
         return Frames(log_p)
 
-    def accumulate(self, E, posteriors, offsets=None):
+    def accumulate(
+        self, E: Any, posteriors: np.ndarray, offsets: np.ndarray | None = None
+    ) -> dict[str, Any]:
         return {"counts": check_posteriors(posteriors, len(E.X)).T @ E.counts}
 
-    def maximise(self, statistics, *, smoothing=0.0):
+    def maximise(self, statistics: dict[str, Any], *, smoothing: float = 0.0) -> None:
         counts = statistics["counts"]
         weights = np.maximum(counts + smoothing + np.asarray(self.prior) - 1.0, 0.0)
         weights[weights.sum(axis=1) <= NEGLIGIBLE] = counts.sum(axis=0)
@@ -134,11 +149,11 @@ class Multinomial(Emission):
             estimate[empty] = self.probabilities_[empty]
         self.probabilities_ = estimate
 
-    def n_parameters(self):
+    def n_parameters(self) -> int:
         n_states, n_columns = np.shape(self.probabilities_)
         return n_states * (n_columns - 1)
 
-    def sample(self, path, random_state=None):
+    def sample(self, path: ArrayLike, random_state: Any = None) -> np.ndarray:
         rng = check_random_state(random_state)
         path = check_path(path, len(self.probabilities_))
         if getattr(self, "n_trials_", None) is None:

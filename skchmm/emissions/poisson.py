@@ -1,6 +1,9 @@
 """Counts with a Poisson distribution."""
 
+from typing import Any, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from . import numeric
@@ -36,12 +39,12 @@ class Poisson(Emission):
     array([1., 8.])
     """
 
-    def __init__(self, *, lambdas_prior=0.0, lambdas_weight=0.0):
+    def __init__(self, *, lambdas_prior: ArrayLike = 0.0, lambdas_weight: ArrayLike = 0.0) -> None:
         self.lambdas_prior = lambdas_prior
         self.lambdas_weight = lambdas_weight
 
     @classmethod
-    def from_parameters(cls, rates, **params):
+    def from_parameters(cls, rates: ArrayLike, **params: Any) -> Self:
         """A fitted emission from known rates."""
         emission = cls(**params)
         emission.rates_ = given(rates, "rates", ndim=2, at_least=0)
@@ -49,19 +52,27 @@ class Poisson(Emission):
         return emission
 
     @property
-    def lambdas_(self):
+    def lambdas_(self) -> np.ndarray:
         return self.rates_
 
     @lambdas_.setter
     def lambdas_(self, rates):
         self.rates_ = rates
 
-    def encode(self, X, offsets=None, *, reset):
+    def encode(self, X: Any, offsets: np.ndarray | None = None, *, reset: bool) -> Any:
         rows = read_counts(X, "Poisson")
         self._check_columns(rows.X.shape[1], reset=reset)
         return rows
 
-    def initialise(self, E, offsets, n_states, *, init, random_state=None):
+    def initialise(
+        self,
+        E: Any,
+        offsets: np.ndarray | None,
+        n_states: int,
+        *,
+        init: str,
+        random_state: Any = None,
+    ) -> None:
         self._check_init(init, ["random", "kmeans"])
         n_columns = E.X.shape[1]
         if init == "kmeans":
@@ -82,14 +93,16 @@ class Poisson(Emission):
         )
         self.rates_ = np.maximum(rates, _MIN_RATE)
 
-    def log_likelihood(self, E):
+    def log_likelihood(self, E: Any) -> Frames:
         rates = np.maximum(np.asarray(self.rates_, dtype=float), np.finfo(float).tiny)
         log_p = E.counts @ np.log(rates).T
         log_p -= E.log_factorials[:, None]
         log_p -= rates.sum(axis=1) if E.observed is None else E.observed @ rates.T
         return Frames(log_p)
 
-    def accumulate(self, E, posteriors, offsets=None):
+    def accumulate(
+        self, E: Any, posteriors: np.ndarray, offsets: np.ndarray | None = None
+    ) -> dict[str, Any]:
         posteriors = check_posteriors(posteriors, len(E.X))
         if E.observed is None:
             weight = np.repeat(posteriors.sum(axis=0)[:, None], E.X.shape[1], axis=1)
@@ -97,7 +110,7 @@ class Poisson(Emission):
             weight = posteriors.T @ E.observed
         return {"weight": weight, "events": posteriors.T @ E.counts}
 
-    def maximise(self, statistics, *, smoothing=0.0):
+    def maximise(self, statistics: dict[str, Any], *, smoothing: float = 0.0) -> None:
         weight, events = statistics["weight"], statistics["events"]
         if self._as_hmmlearn:
             # there, the prior is weighed against the steps of all states together
@@ -113,9 +126,9 @@ class Poisson(Emission):
             old = np.where(pooled > 0, events.sum(axis=0) / np.where(pooled > 0, pooled, 1.0), 1.0)
         self.rates_ = np.maximum(np.where(seen, rates, old), _MIN_RATE)
 
-    def n_parameters(self):
+    def n_parameters(self) -> int:
         return np.size(self.rates_)
 
-    def sample(self, path, random_state=None):
+    def sample(self, path: ArrayLike, random_state: Any = None) -> np.ndarray:
         rates = np.asarray(self.rates_)
         return check_random_state(random_state).poisson(rates[check_path(path, len(rates))])

@@ -1,8 +1,11 @@
 """Log-likelihoods that some other model has computed."""
 
 import warnings
+from collections.abc import Collection, Hashable
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..sequences.values import as_numbers
 from .base import Emission, Frames, check_posteriors, is_plain
@@ -28,10 +31,10 @@ class Precomputed(Emission):
     part_steps = 100_000
     _shares_work = True
 
-    def name_states(self, states):
+    def name_states(self, states: Collection[Hashable]) -> None:
         self._states = [str(label) for label in states]
 
-    def encode(self, X, offsets=None, *, reset):
+    def encode(self, X: Any, offsets: np.ndarray | None = None, *, reset: bool) -> Any:
         if is_plain(X):
             self._check_columns(X.shape[1], reset=reset)
             _warn_of_probabilities(X)
@@ -79,23 +82,33 @@ class Precomputed(Emission):
             "in the order of the states."
         )
 
-    def initialise(self, E, offsets, n_states, *, init=None, random_state=None):
+    def initialise(
+        self,
+        E: Any,
+        offsets: np.ndarray | None,
+        n_states: int,
+        *,
+        init: str | None = None,
+        random_state: Any = None,
+    ) -> None:
         self._check_states(E.shape[1], n_states)
 
-    def log_likelihood(self, E):
+    def log_likelihood(self, E: Any) -> Frames:
         return Frames(E)
 
-    def accumulate(self, E, posteriors, offsets=None):
+    def accumulate(
+        self, E: Any, posteriors: np.ndarray, offsets: np.ndarray | None = None
+    ) -> dict[str, Any]:
         self._check_states(E.shape[1], check_posteriors(posteriors, len(E)).shape[1])
         return {}
 
-    def maximise(self, statistics, *, smoothing=0.0):
+    def maximise(self, statistics: dict[str, Any], *, smoothing: float = 0.0) -> None:
         pass
 
-    def n_parameters(self):
+    def n_parameters(self) -> int:
         return 0
 
-    def sample(self, path, random_state=None):
+    def sample(self, path: ArrayLike, random_state: Any = None) -> np.ndarray:
         raise ValueError(
             "Precomputed emissions cannot be sampled: the model that made the log-likelihoods is "
             "not known here."

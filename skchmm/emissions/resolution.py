@@ -1,5 +1,7 @@
 """From what the user writes as ``emission=`` to an `Emission`."""
 
+from typing import Any
+
 import numpy as np
 from sklearn.base import clone, is_classifier
 
@@ -24,7 +26,7 @@ _BY_NAME = {
 }
 
 
-def resolve(emission, X=None):
+def resolve(emission: Any, X: Any = None) -> Emission:
     """A fresh, unfitted `Emission`.
 
     Parameters

@@ -1,8 +1,10 @@
 """Emissions made of scikit-learn models: a classifier, or a density estimator a state."""
 
 from copy import copy
+from typing import Any, NoReturn, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import has_fit_parameter
@@ -31,21 +33,31 @@ class _RawRows:
 class _ModelEmission(Emission):
     needs_labels = True
 
-    def encode(self, X, offsets=None, *, reset):
+    def encode(self, X: Any, offsets: np.ndarray | None = None, *, reset: bool) -> Any:
         rows = _RawRows(X)
         self._check_columns(rows.X.shape[1], reset=reset)
         return rows
 
-    def initialise(self, E, offsets, n_states, *, init=None, random_state=None):
+    def initialise(
+        self,
+        E: Any,
+        offsets: np.ndarray | None,
+        n_states: int,
+        *,
+        init: str | None = None,
+        random_state: Any = None,
+    ) -> None:
         self._refuse()
 
-    def accumulate(self, E, posteriors, offsets=None):
+    def accumulate(
+        self, E: Any, posteriors: np.ndarray, offsets: np.ndarray | None = None
+    ) -> dict[str, Any]:
         self._refuse()
 
-    def maximise(self, statistics, *, smoothing=0.0):
+    def maximise(self, statistics: dict[str, Any], *, smoothing: float = 0.0) -> None:
         self._refuse()
 
-    def _refuse(self):
+    def _refuse(self) -> NoReturn:
         raise ValueError(
             f"{type(self).__name__} is learned from labelled rows only: EM cannot fit it. Pass y "
             "to fit, or use an emission of skchmm.emissions such as Gaussian()."
@@ -61,7 +73,7 @@ class _ModelEmission(Emission):
             raise ValueError(f"{type(self).__name__} needs at least one labelled, observed row.")
         return known, y_index[known], weights[known]
 
-    def n_parameters(self):
+    def n_parameters(self) -> int:
         raise ValueError(
             f"The number of parameters of {type(self).__name__} is not known, so there is no AIC "
             "or BIC; compare models by cross-validation."
@@ -111,13 +123,21 @@ class ClassifierEmission(_ModelEmission):
     array([0, 0, 1, 1])
     """
 
-    def __init__(self, classifier, *, min_proba=1e-12):
+    def __init__(self, classifier: Any, *, min_proba: float = 1e-12) -> None:
         self.classifier = classifier
         self.min_proba = min_proba
 
     def fit_supervised(
-        self, E, y_index, n_states, weights=None, *, offsets=None, smoothing=0.0, random_state=None
-    ):
+        self,
+        E: Any,
+        y_index: ArrayLike,
+        n_states: int,
+        weights: ArrayLike | None = None,
+        *,
+        offsets: np.ndarray | None = None,
+        smoothing: float = 0.0,
+        random_state: Any = None,
+    ) -> Self:
         if not hasattr(self.classifier, "predict_proba"):
             raise ValueError(
                 f"{self.classifier!r} has no predict_proba; wrap it in CalibratedClassifierCV."
@@ -130,7 +150,7 @@ class ClassifierEmission(_ModelEmission):
             self.classifier_ = _fit_clone(self.classifier, E.take(known), weights, labels)
         return self
 
-    def log_likelihood(self, E):
+    def log_likelihood(self, E: Any) -> Frames:
         log_p = np.full((len(E.missing), len(self.priors_)), np.log(self.min_proba))
         log_p[E.missing] = 0.0
         present = np.flatnonzero(~E.missing)
@@ -147,7 +167,7 @@ class ClassifierEmission(_ModelEmission):
             log_p[present[:, None], seen] = np.log(proba) - np.log(self.priors_[seen])
         return Frames(log_p)
 
-    def sample(self, path, random_state=None):
+    def sample(self, path: ArrayLike, random_state: Any = None) -> np.ndarray:
         raise ValueError(
             "A classifier says how likely a state is given a row, not how to draw a row: "
             "ClassifierEmission cannot be sampled."
@@ -182,12 +202,20 @@ class DensityEmission(_ModelEmission):
     array([0, 0, 1, 1])
     """
 
-    def __init__(self, estimator):
+    def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
 
     def fit_supervised(
-        self, E, y_index, n_states, weights=None, *, offsets=None, smoothing=0.0, random_state=None
-    ):
+        self,
+        E: Any,
+        y_index: ArrayLike,
+        n_states: int,
+        weights: ArrayLike | None = None,
+        *,
+        offsets: np.ndarray | None = None,
+        smoothing: float = 0.0,
+        random_state: Any = None,
+    ) -> Self:
         known, labels, weights = self._labelled(E, y_index, n_states, weights)
         estimators = [self._fit_state(E, known, labels, weights, s) for s in range(n_states)]
         if None in estimators:
@@ -208,7 +236,7 @@ class DensityEmission(_ModelEmission):
                 f"state number {state}: {error}"
             ) from error
 
-    def log_likelihood(self, E):
+    def log_likelihood(self, E: Any) -> Frames:
         log_p = np.zeros((len(E.missing), len(self.estimators_)))
         present = np.flatnonzero(~E.missing)
         if len(present):
@@ -217,7 +245,7 @@ class DensityEmission(_ModelEmission):
                 log_p[present, state] = estimator.score_samples(X)
         return Frames(log_p)
 
-    def sample(self, path, random_state=None):
+    def sample(self, path: ArrayLike, random_state: Any = None) -> np.ndarray:
         if not hasattr(self.estimator, "sample"):
             raise ValueError(f"{self.estimator!r} has no method to sample.")
         rng = check_random_state(random_state)

@@ -1,6 +1,6 @@
 """What all estimators that label sequences share: reading, asking a chain, reporting."""
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from copy import copy
 from typing import Any, Self
 
@@ -34,9 +34,9 @@ class SequenceEstimator(DocumentedMixin, BaseEstimator):
 
     # Where one sequence ends and the next begins always concerns the estimator, so routing needs
     # no set_*_request for it.
-    __metadata_request__fit = {"groups": True, "lengths": True}
+    __metadata_request__fit: dict[str, bool | None] = {"groups": True, "lengths": True}
     __metadata_request__predict = {"groups": True, "lengths": True}
-    __metadata_request__predict_proba = {"groups": True, "lengths": True}
+    __metadata_request__predict_proba: dict[str, bool | None] = {"groups": True, "lengths": True}
     __metadata_request__predict_log_proba = {"groups": True, "lengths": True}
     __metadata_request__score = {"groups": True, "lengths": True}
 
@@ -193,7 +193,7 @@ class SequenceEstimator(DocumentedMixin, BaseEstimator):
 
     # ------------------------------------------------------------- inference
     def predict(
-        self, X: Any, *, lengths: Sequence[int] | None = None, groups: Any = None
+        self, X: Any, *, lengths: Collection[int] | None = None, groups: Any = None
     ) -> np.ndarray | list[np.ndarray]:
         """The decoded label path of each sequence.
 
@@ -214,7 +214,7 @@ class SequenceEstimator(DocumentedMixin, BaseEstimator):
         return sequences.restore(labelled(self._predict_index(sequences), self.classes_))
 
     def decode(
-        self, X: Any, *, lengths: Sequence[int] | None = None, groups: Any = None
+        self, X: Any, *, lengths: Collection[int] | None = None, groups: Any = None
     ) -> tuple[float | np.ndarray, np.ndarray | list[np.ndarray]]:
         """The most probable feasible paths and their log probabilities.
 
@@ -231,7 +231,7 @@ class SequenceEstimator(DocumentedMixin, BaseEstimator):
         return float(log_prob[0]) if sequences.is_single else log_prob, sequences.restore(path)
 
     def predict_proba(
-        self, X: Any, *, lengths: Sequence[int] | None = None, groups: Any = None
+        self, X: Any, *, lengths: Collection[int] | None = None, groups: Any = None
     ) -> np.ndarray | list[np.ndarray]:
         """P(x_t | Y, Acc): exact smoothed marginals over the feasible paths.
 
@@ -243,7 +243,7 @@ class SequenceEstimator(DocumentedMixin, BaseEstimator):
         return sequences.restore(self._posteriors(sequences, self._pending(sequences)))
 
     def predict_log_proba(
-        self, X: Any, *, lengths: Sequence[int] | None = None, groups: Any = None
+        self, X: Any, *, lengths: Collection[int] | None = None, groups: Any = None
     ) -> np.ndarray | list[np.ndarray]:
         """Logarithm of `predict_proba`."""
         return self._predict_log_proba(self._read(X, lengths, groups))
@@ -254,7 +254,7 @@ class SequenceEstimator(DocumentedMixin, BaseEstimator):
         return sequences.restore(logs)
 
     def log_feasibility(
-        self, X: Any, *, lengths: Sequence[int] | None = None, groups: Any = None
+        self, X: Any, *, lengths: Collection[int] | None = None, groups: Any = None
     ) -> np.ndarray:
         """log P(Acc | Y) of each sequence: how likely the rules are, given the data alone.
 
@@ -276,7 +276,7 @@ class SequenceEstimator(DocumentedMixin, BaseEstimator):
         X: Any,
         y: Any,
         *,
-        lengths: Sequence[int] | None = None,
+        lengths: Collection[int] | None = None,
         groups: Any = None,
         sample_weight: Any = None,
     ) -> float:

@@ -5,7 +5,7 @@
 questions.py, `explain` and `constraint_costs` in reasons.py.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Hashable
 from typing import Any, Self
 
 from numpy.typing import ArrayLike
@@ -114,7 +114,7 @@ class ConstrainedHMM(QuestionsMixin, ReasonsMixin, LikelihoodModel):
         self,
         n_states: int | None = None,
         *,
-        states: Sequence | None = None,
+        states: Collection[Hashable] | None = None,
         emission: Any = "auto",
         constraints: Any = None,
         algorithm: str = "viterbi",
@@ -155,7 +155,7 @@ class ConstrainedHMM(QuestionsMixin, ReasonsMixin, LikelihoodModel):
         startprob: ArrayLike,
         transmat: ArrayLike,
         *,
-        states: Sequence | None = None,
+        states: Collection[Hashable] | None = None,
         emission: Any = "precomputed",
         constraints: Any = None,
         **params: Any,

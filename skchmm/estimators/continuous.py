@@ -4,7 +4,7 @@ What the methods here do once they have read times is in likelihood.py and base.
 `explain` and other questions are in continuous_questions.py, draws in continuous_sampling.py.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Hashable
 from typing import Any, Self
 
 import numpy as np
@@ -111,7 +111,7 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, LikelihoodModel):
         self,
         n_states: int | None = None,
         *,
-        states: Sequence | None = None,
+        states: Collection[Hashable] | None = None,
         emission: Any = "auto",
         constraints: Any = None,
         semantics: str = "path",
@@ -204,7 +204,7 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, LikelihoodModel):
         y: Any = None,
         *,
         times: Any = None,
-        lengths: Sequence[int] | None = None,
+        lengths: Collection[int] | None = None,
         groups: Any = None,
         **weights: Any,
     ) -> Self:
@@ -236,7 +236,7 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, LikelihoodModel):
         X: Any,
         times: Any = None,
         *,
-        lengths: Sequence[int] | None = None,
+        lengths: Collection[int] | None = None,
         groups: Any = None,
     ) -> np.ndarray | list[np.ndarray]:
         """The decoded label of each observation.
@@ -256,7 +256,7 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, LikelihoodModel):
         X: Any,
         times: Any = None,
         *,
-        lengths: Sequence[int] | None = None,
+        lengths: Collection[int] | None = None,
         groups: Any = None,
     ) -> tuple[float | np.ndarray, np.ndarray | list[np.ndarray]]:
         """The most probable augmented states at the observations, and their log probabilities.
@@ -275,7 +275,7 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, LikelihoodModel):
         times: Any = None,
         *,
         at: Any = None,
-        lengths: Sequence[int] | None = None,
+        lengths: Collection[int] | None = None,
         groups: Any = None,
     ) -> np.ndarray | list[np.ndarray]:
         """P(x_t | Y, Acc): exact smoothed marginals, at the observations or at other times.
@@ -302,7 +302,7 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, LikelihoodModel):
         X: Any,
         times: Any = None,
         *,
-        lengths: Sequence[int] | None = None,
+        lengths: Collection[int] | None = None,
         groups: Any = None,
     ) -> np.ndarray | list[np.ndarray]:
         """Logarithm of `predict_proba`."""
@@ -313,7 +313,7 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, LikelihoodModel):
         X: Any,
         times: Any = None,
         *,
-        lengths: Sequence[int] | None = None,
+        lengths: Collection[int] | None = None,
         groups: Any = None,
     ) -> np.ndarray:
         """log P(Y, Acc) of each sequence, -inf for one without a feasible path.
@@ -329,7 +329,7 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, LikelihoodModel):
         X: Any,
         times: Any = None,
         *,
-        lengths: Sequence[int] | None = None,
+        lengths: Collection[int] | None = None,
         groups: Any = None,
     ) -> np.ndarray:
         """log P(Acc | Y) of each sequence: how likely the rules are, given the data alone.
@@ -346,7 +346,7 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, LikelihoodModel):
         y: Any = None,
         *,
         times: Any = None,
-        lengths: Sequence[int] | None = None,
+        lengths: Collection[int] | None = None,
         groups: Any = None,
         sample_weight: Any = None,
     ) -> float:
@@ -373,7 +373,7 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, LikelihoodModel):
         startprob: ArrayLike,
         generator: ArrayLike,
         *,
-        states: Sequence | None = None,
+        states: Collection[Hashable] | None = None,
         emission: Any = "precomputed",
         constraints: Any = None,
         **params: Any,

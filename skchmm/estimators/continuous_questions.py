@@ -1,6 +1,6 @@
 """What a model in continuous time can say beyond one path."""
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ class CTQuestionsMixin(AskingMixin):
         X: Any,
         times: Any = None,
         *,
-        lengths: Sequence[int] | None = None,
+        lengths: Collection[int] | None = None,
         groups: Any = None,
     ) -> JumpPath | list[JumpPath]:
         """The decoded states with the most likely jumps between them.
@@ -58,7 +58,7 @@ class CTQuestionsMixin(AskingMixin):
             for s in bad:
                 part = slice(sequences.offsets[s], sequences.offsets[s + 1])
                 chains[s], nodes[part] = free, others[part]
-        known = {}
+        known: dict = {}
         paths = [
             fill_in(
                 chains[s], nodes[begin:end], frames.part(begin, end), sequences.times, s, begin,
@@ -74,7 +74,7 @@ class CTQuestionsMixin(AskingMixin):
         k: int,
         times: Any = None,
         *,
-        lengths: Sequence[int] | None = None,
+        lengths: Collection[int] | None = None,
         groups: Any = None,
     ) -> Paths | list[Paths]:
         """The k best assignments of states to the observations of each sequence.
@@ -103,7 +103,7 @@ class CTQuestionsMixin(AskingMixin):
         X: Any,
         times: Any = None,
         *,
-        lengths: Sequence[int] | None = None,
+        lengths: Collection[int] | None = None,
         groups: Any = None,
     ) -> np.ndarray:
         """P(another constraint holds | Y, Acc), for each sequence.
@@ -128,7 +128,7 @@ class CTQuestionsMixin(AskingMixin):
         times: Any = None,
         *,
         max_visits: int | None = None,
-        lengths: Sequence[int] | None = None,
+        lengths: Collection[int] | None = None,
         groups: Any = None,
     ) -> np.ndarray:
         """P(the number of entries into the states is k | Y, Acc), for k = 0, 1, ...
@@ -156,7 +156,7 @@ class CTQuestionsMixin(AskingMixin):
         X: Any,
         times: Any = None,
         *,
-        lengths: Sequence[int] | None = None,
+        lengths: Collection[int] | None = None,
         groups: Any = None,
     ) -> Durations:
         """Expected time in a set of states given Y and Acc: time, visits, time a visit.
@@ -181,7 +181,7 @@ class CTQuestionsMixin(AskingMixin):
         X: Any,
         times: Any = None,
         *,
-        lengths: Sequence[int] | None = None,
+        lengths: Collection[int] | None = None,
         groups: Any = None,
     ) -> Explanation | list[Explanation]:
         """Why sequences have no feasible path.
@@ -203,7 +203,7 @@ class CTQuestionsMixin(AskingMixin):
         X: Any,
         times: Any = None,
         *,
-        lengths: Sequence[int] | None = None,
+        lengths: Collection[int] | None = None,
         groups: Any = None,
     ) -> Any:
         """What each constraint costs each sequence; see ConstrainedHMM.constraint_costs."""

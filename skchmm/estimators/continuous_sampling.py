@@ -1,9 +1,10 @@
 """Exact draws from a CTConstrainedHMM: of whole jump paths, and of states given the data."""
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ..continuous.draws import draw_nodes
@@ -19,7 +20,7 @@ class CTSamplingMixin(AskingMixin):
 
     def sample(
         self,
-        length: int | Sequence[int] | None = None,
+        length: ArrayLike | None = None,
         n_sequences: int = 1,
         *,
         times: Any = None,
@@ -109,7 +110,7 @@ class CTSamplingMixin(AskingMixin):
         n_samples: int = 1,
         times: Any = None,
         *,
-        lengths: Sequence[int] | None = None,
+        lengths: Collection[int] | None = None,
         groups: Any = None,
         random_state: Any = None,
         return_paths: bool = False,

@@ -6,7 +6,7 @@ emission what they produce; here is what is learned of the two, and in which ord
 """
 
 import numbers
-from collections.abc import Sequence
+from collections.abc import Collection
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
@@ -83,7 +83,7 @@ class LikelihoodModel(CallbackSupportMixin, SequenceEstimator):
     # and tests it as one. Here it weighs sequences, so it is declared for routing instead.
     __metadata_request__fit = {"sample_weight": None}
 
-    _dynamics_of = Transitions
+    _dynamics_of: type = Transitions
     _parameter_names = Transitions.names
 
     def _dynamics(self):
@@ -101,7 +101,7 @@ class LikelihoodModel(CallbackSupportMixin, SequenceEstimator):
         X: Any,
         y: Any = None,
         *,
-        lengths: Sequence[int] | None = None,
+        lengths: Collection[int] | None = None,
         groups: Any = None,
         **weights: Any,
     ) -> Self:
@@ -289,7 +289,7 @@ class LikelihoodModel(CallbackSupportMixin, SequenceEstimator):
 
     # ------------------------------------------------------------- questions
     def log_likelihood(
-        self, X: Any, *, lengths: Sequence[int] | None = None, groups: Any = None
+        self, X: Any, *, lengths: Collection[int] | None = None, groups: Any = None
     ) -> np.ndarray:
         """log P(Y, Acc) of each sequence, -inf for one without a feasible path.
 
@@ -309,7 +309,7 @@ class LikelihoodModel(CallbackSupportMixin, SequenceEstimator):
         X: Any,
         y: Any = None,
         *,
-        lengths: Sequence[int] | None = None,
+        lengths: Collection[int] | None = None,
         groups: Any = None,
         sample_weight: Any = None,
     ) -> float:

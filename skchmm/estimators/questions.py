@@ -1,10 +1,11 @@
 """What a model can say beyond one path: other paths, draws, probabilities of other rules."""
 
 import numbers
-from collections.abc import Sequence
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ..inference.chain import Durations
@@ -18,7 +19,7 @@ class KBestMixin(AskingMixin):
     """`kbest`, for a `SequenceEstimator`."""
 
     def kbest(
-        self, X: Any, k: int, *, lengths: Sequence[int] | None = None, groups: Any = None
+        self, X: Any, k: int, *, lengths: Collection[int] | None = None, groups: Any = None
     ) -> Paths | list[Paths]:
         """The k most probable feasible paths of each sequence.
 
@@ -57,7 +58,7 @@ class QuestionsMixin(KBestMixin):
     """Draws and probabilities, for a `LikelihoodModel` in discrete time."""
 
     def sample(
-        self, length: int | Sequence[int], n_sequences: int = 1, *, random_state: Any = None
+        self, length: ArrayLike, n_sequences: int = 1, *, random_state: Any = None
     ) -> tuple[Any, Any]:
         """Draw sequences and their paths from the model, given that the constraints hold.
 
@@ -100,7 +101,7 @@ class QuestionsMixin(KBestMixin):
         X: Any,
         n_samples: int = 1,
         *,
-        lengths: Sequence[int] | None = None,
+        lengths: Collection[int] | None = None,
         groups: Any = None,
         random_state: Any = None,
     ) -> np.ndarray | list[np.ndarray]:
@@ -131,7 +132,7 @@ class QuestionsMixin(KBestMixin):
         constraint: Any,
         X: Any,
         *,
-        lengths: Sequence[int] | None = None,
+        lengths: Collection[int] | None = None,
         groups: Any = None,
     ) -> np.ndarray:
         """P(another constraint holds | Y, Acc), for each sequence.
@@ -165,7 +166,7 @@ class QuestionsMixin(KBestMixin):
         X: Any,
         *,
         max_visits: int | None = None,
-        lengths: Sequence[int] | None = None,
+        lengths: Collection[int] | None = None,
         groups: Any = None,
     ) -> np.ndarray:
         """P(the number of entries into the states is k | Y, Acc), for k = 0, 1, ...
@@ -191,7 +192,7 @@ class QuestionsMixin(KBestMixin):
         return self._visit_distribution(states, sequences, max_visits, most)
 
     def expected_duration(
-        self, states: Any, X: Any, *, lengths: Sequence[int] | None = None, groups: Any = None
+        self, states: Any, X: Any, *, lengths: Collection[int] | None = None, groups: Any = None
     ) -> Durations:
         """Expected time in a set of states given Y and Acc: steps, visits, steps a visit.
 

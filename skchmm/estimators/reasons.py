@@ -1,6 +1,6 @@
 """Why a model has no answer, and what its constraints cost."""
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from typing import Any
 
 from ..inference.explain import Explanation
@@ -11,7 +11,7 @@ class ReasonsMixin(AskingMixin):
     """`explain` and `constraint_costs`, for a `LikelihoodModel` in discrete time."""
 
     def explain(
-        self, X: Any, *, lengths: Sequence[int] | None = None, groups: Any = None
+        self, X: Any, *, lengths: Collection[int] | None = None, groups: Any = None
     ) -> Explanation | list[Explanation]:
         """Why sequences have no feasible path.
 
@@ -42,7 +42,7 @@ steps. Some paths reach the end but may not end there.
         return self._explain(self._read(X, lengths, groups))
 
     def constraint_costs(
-        self, X: Any, *, lengths: Sequence[int] | None = None, groups: Any = None
+        self, X: Any, *, lengths: Collection[int] | None = None, groups: Any = None
     ) -> Any:
         """What each constraint costs each sequence: what would be gained without it.
 

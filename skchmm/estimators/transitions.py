@@ -19,7 +19,7 @@ class Transitions:
         Whose parameters `smoothing`, `startprob_fixed` and `transmat_fixed` count.
     """
 
-    names = ("startprob_", "transmat_")
+    names: tuple[str, ...] = ("startprob_", "transmat_")
     in_parts = True  # whether EM may go through the sequences some at a time
 
     def __init__(self, model):

@@ -1,5 +1,8 @@
 """What a model with hmmlearn's interface answers."""
 
+from collections.abc import Collection, Hashable
+from typing import Any
+
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -14,7 +17,13 @@ from .learning import labels_or_lengths, underflow
 class AnswersMixin(QuestionsMixin):
     """hmmlearn's methods in terms of those of other estimators."""
 
-    def predict(self, X, lengths=None, *, groups=None):
+    # of the class that this is mixed into
+    classes_: np.ndarray
+    transmat_: np.ndarray
+
+    def predict(
+        self, X: Any, lengths: Collection[int] | None = None, *, groups: Any = None
+    ) -> np.ndarray | list[np.ndarray]:
         """The decoded path of each sequence.
 
         Parameters
@@ -29,7 +38,14 @@ class AnswersMixin(QuestionsMixin):
         """
         return self.decode(X, lengths, groups=groups)[1]
 
-    def decode(self, X, lengths=None, algorithm=None, *, groups=None):
+    def decode(
+        self,
+        X: Any,
+        lengths: Collection[int] | None = None,
+        algorithm: str | None = None,
+        *,
+        groups: Any = None,
+    ) -> tuple[float, np.ndarray | list[np.ndarray]]:
         """The decoded paths, and how good they are.
 
         Parameters
@@ -81,7 +97,9 @@ class AnswersMixin(QuestionsMixin):
         posteriors = self._posteriors(sequences, self._frames(sequences))
         return float(posteriors.max(axis=1).sum()), posteriors.argmax(axis=1)
 
-    def score_samples(self, X, lengths=None, *, groups=None):
+    def score_samples(
+        self, X: Any, lengths: Collection[int] | None = None, *, groups: Any = None
+    ) -> tuple[float, np.ndarray | list[np.ndarray]]:
         """The log-likelihood of all sequences together, and the posteriors of the states.
 
         Returns
@@ -95,7 +113,9 @@ class AnswersMixin(QuestionsMixin):
         log_prob = self._log_likelihoods(sequences, frames).sum()
         return float(log_prob), sequences.restore(posteriors)
 
-    def score(self, X, y=None, lengths=None, *, groups=None):
+    def score(
+        self, X: Any, y: Any = None, lengths: Collection[int] | None = None, *, groups: Any = None
+    ) -> float:
         """The log-likelihood of all sequences together; with labels, the accuracy of `predict`.
 
         Parameters
@@ -113,15 +133,21 @@ class AnswersMixin(QuestionsMixin):
         y, lengths = labels_or_lengths(X, y, lengths)
         return super().score(X, y, lengths=lengths, groups=groups)
 
-    def log_likelihood(self, X, lengths=None, *, groups=None):
+    def log_likelihood(
+        self, X: Any, lengths: Collection[int] | None = None, *, groups: Any = None
+    ) -> np.ndarray:
         """log P(X) of each sequence; with constraints, log P(X, feasible)."""
         return self._log_likelihoods(self._read(X, lengths, groups))
 
-    def predict_proba(self, X, lengths=None, *, groups=None):
+    def predict_proba(
+        self, X: Any, lengths: Collection[int] | None = None, *, groups: Any = None
+    ) -> np.ndarray | list[np.ndarray]:
         """The posteriors of the states, (n_samples, n_components), or a list of them."""
         return super().predict_proba(X, lengths=lengths, groups=groups)
 
-    def predict_log_proba(self, X, lengths=None, *, groups=None):
+    def predict_log_proba(
+        self, X: Any, lengths: Collection[int] | None = None, *, groups: Any = None
+    ) -> np.ndarray | list[np.ndarray]:
         """Logarithm of `predict_proba`."""
         return super().predict_log_proba(X, lengths=lengths, groups=groups)
 
@@ -143,7 +169,9 @@ class AnswersMixin(QuestionsMixin):
         return values
 
     # ---------------------------------------------------------- other answers
-    def sample(self, n_samples=1, random_state=None, currstate=None):
+    def sample(
+        self, n_samples: int = 1, random_state: Any = None, currstate: Hashable = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Draw one sequence and its path; under constraints, exactly from the feasible ones.
 
         Parameters
@@ -199,19 +227,19 @@ class AnswersMixin(QuestionsMixin):
         emission = self._emission()
         return () if emission is None else emission.sample([state], random_state)[0]
 
-    def get_stationary_distribution(self):
+    def get_stationary_distribution(self) -> np.ndarray:
         """The distribution over states that `transmat_` leaves as it is."""
         check_is_fitted(self, "transmat_")
         values, vectors = np.linalg.eig(np.asarray(self.transmat_, dtype=float).T)
         found = np.real(vectors[:, np.argmax(values.real)])
         return found / found.sum()
 
-    def aic(self, X, lengths=None, *, groups=None):
+    def aic(self, X: Any, lengths: Collection[int] | None = None, *, groups: Any = None) -> float:
         """Akaike's information criterion: the lower, the better."""
         log_prob = self.score(X, lengths=lengths, groups=groups)
         return -2 * log_prob + 2 * sum(self._get_n_fit_scalars_per_param().values())
 
-    def bic(self, X, lengths=None, *, groups=None):
+    def bic(self, X: Any, lengths: Collection[int] | None = None, *, groups: Any = None) -> float:
         """The Bayesian information criterion: the lower, the better."""
         log_prob = self.score(X, lengths=lengths, groups=groups)
         n_steps = self._read(X, lengths, groups).n_steps

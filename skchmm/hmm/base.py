@@ -5,12 +5,16 @@ answers.py; a subclass only says which emission it has.
 """
 
 import string
+from collections.abc import Collection, Hashable
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ..constraints.compile import compile, flatten
-from ..controller import everything
+from ..controller import Controller, everything
+from ..emissions import Emission
 from ..estimators.base import ALGORITHMS
 from ..estimators.likelihood import LikelihoodModel
 from ..estimators.reasons import ReasonsMixin
@@ -89,7 +93,7 @@ class BaseHMM(LearningMixin, AnswersMixin, ReasonsMixin, LikelihoodModel):
     """
 
     # letter of params -> (attribute of the model, attribute of the emission)
-    _emission_parameters = {}
+    _emission_parameters: dict[str, tuple[str, str]] = {}
 
     n_components = Learned()
     n_features = Learned()
@@ -97,34 +101,37 @@ class BaseHMM(LearningMixin, AnswersMixin, ReasonsMixin, LikelihoodModel):
     # What fit notes, under names that subclasses written for hmmlearn do not use.
     _skchmm_transitions = None  # expected of the sequence that is being learned from
     _skchmm_labels = None  # of states, found in y
-    _skchmm_mined = (None, None)  # constraints as given, and as they came out of mining
-    _skchmm_controller = (None, None)  # what it was compiled from, and itself
-    _skchmm_monitor = (None, None)  # of EM, and the rule that it was made for, None if by the user
+    # constraints as given, and as they came out of mining
+    _skchmm_mined: tuple[Any, Any] = (None, None)
+    # what it was compiled from, and itself
+    _skchmm_controller: tuple[Any, Any] = (None, None)
+    # of EM, and the rule that it was made for, None if by the user
+    _skchmm_monitor: tuple[Any, Any] = (None, None)
 
     def __init__(
         self,
-        n_components=1,
-        startprob_prior=1.0,
-        transmat_prior=1.0,
-        algorithm="viterbi",
-        random_state=None,
-        n_iter=10,
-        tol=1e-2,
-        verbose=False,
-        params=string.ascii_letters,
-        init_params=string.ascii_letters,
-        implementation="log",
+        n_components: int = 1,
+        startprob_prior: ArrayLike = 1.0,
+        transmat_prior: ArrayLike = 1.0,
+        algorithm: str = "viterbi",
+        random_state: Any = None,
+        n_iter: int = 10,
+        tol: float = 1e-2,
+        verbose: bool = False,
+        params: str = string.ascii_letters,
+        init_params: str = string.ascii_letters,
+        implementation: str = "log",
         *,
-        constraints=None,
-        states=None,
-        startprob_fixed=None,
-        transmat_fixed=None,
-        smoothing=0.5,
-        n_init=1,
-        on_infeasible="raise",
-        max_nodes=1_000_000,
-        n_jobs=None,
-    ):
+        constraints: Any = None,
+        states: Collection[Hashable] | None = None,
+        startprob_fixed: ArrayLike | None = None,
+        transmat_fixed: ArrayLike | None = None,
+        smoothing: float = 0.5,
+        n_init: int = 1,
+        on_infeasible: str = "raise",
+        max_nodes: int = 1_000_000,
+        n_jobs: int | None = None,
+    ) -> None:
         self.n_components = n_components
         self.startprob_prior = startprob_prior
         self.transmat_prior = transmat_prior
@@ -152,8 +159,15 @@ class BaseHMM(LearningMixin, AnswersMixin, ReasonsMixin, LikelihoodModel):
 
     @classmethod
     def from_parameters(
-        cls, startprob, transmat, *, states=None, emission=None, constraints=None, **params
-    ):
+        cls,
+        startprob: Collection[float],
+        transmat: ArrayLike,
+        *,
+        states: Collection[Hashable] | None = None,
+        emission: Any = None,
+        constraints: Any = None,
+        **params: Any,
+    ) -> Self:
         """A model from known parameters, as when they are set by hand.
 
         Parameters
@@ -171,7 +185,7 @@ class BaseHMM(LearningMixin, AnswersMixin, ReasonsMixin, LikelihoodModel):
         model._check()
         return model
 
-    def get_params(self, deep=True):
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters as they were given, whatever `fit` has learned."""
         params = super().get_params(deep)
         for name in params:
@@ -181,7 +195,7 @@ class BaseHMM(LearningMixin, AnswersMixin, ReasonsMixin, LikelihoodModel):
 
     # ------------------------------------------------------- what is derived
     @property
-    def monitor_(self):
+    def monitor_(self) -> ConvergenceMonitor:
         """What EM reported."""
         if self._skchmm_monitor[0] is None:
             monitor = ConvergenceMonitor(self.tol, self.n_iter, self.verbose)
@@ -196,22 +210,22 @@ class BaseHMM(LearningMixin, AnswersMixin, ReasonsMixin, LikelihoodModel):
         return {"tol": self.tol, "n_iter": self.n_iter, "verbose": self.verbose}
 
     @property
-    def history_(self):
+    def history_(self) -> list[float]:
         """Log-likelihood at the start of each iteration of EM."""
         return list(self.monitor_.history)
 
     @property
-    def n_iter_(self):
+    def n_iter_(self) -> int:
         """Iterations that EM took."""
         return self.monitor_.iter
 
     @property
-    def converged_(self):
+    def converged_(self) -> bool:
         """Whether EM stopped by itself."""
         return bool(self.monitor_.converged)
 
     @property
-    def classes_(self):
+    def classes_(self) -> np.ndarray:
         """The state labels."""
         if self.states is not None:
             return label_array(self.states)
@@ -219,7 +233,7 @@ class BaseHMM(LearningMixin, AnswersMixin, ReasonsMixin, LikelihoodModel):
         return np.arange(self.n_components) if labels is None else labels
 
     @property
-    def constraints_(self):
+    def constraints_(self) -> list:
         """The constraints as a flat list, mined ones included."""
         if self.constraints is None:
             return []
@@ -227,7 +241,7 @@ class BaseHMM(LearningMixin, AnswersMixin, ReasonsMixin, LikelihoodModel):
         return found if given is self.constraints else flatten(self.constraints)
 
     @property
-    def controller_(self):
+    def controller_(self) -> Controller:
         """What the constraints compile to."""
         constraints, states = self.constraints_, self.classes_.tolist()
         key = (constraints, states, self.max_nodes)
@@ -239,12 +253,12 @@ class BaseHMM(LearningMixin, AnswersMixin, ReasonsMixin, LikelihoodModel):
         return self._skchmm_controller[1]
 
     @property
-    def graph_(self):
+    def graph_(self) -> Any:
         """The live nodes and edges of the constrained chain."""
         return self._chain().graph
 
     @property
-    def emission_(self):
+    def emission_(self) -> Emission:
         """The emission with the parameters of the model."""
         if overridden(self, "_compute_log_likelihood", "_compute_likelihood"):
             return HookedEmission(self, self._emission())

@@ -1,6 +1,10 @@
 """Hidden Markov model of symbols."""
 
+from collections.abc import Collection, Hashable
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..emissions import Categorical
 from ..emissions.vocabulary import Vocabulary, missing_in
@@ -62,31 +66,31 @@ max_nodes, n_jobs
 
     def __init__(
         self,
-        n_components=1,
-        startprob_prior=1.0,
-        transmat_prior=1.0,
+        n_components: int = 1,
+        startprob_prior: ArrayLike = 1.0,
+        transmat_prior: ArrayLike = 1.0,
         *,
-        emissionprob_prior=1.0,
-        n_features=None,
-        algorithm="viterbi",
-        random_state=None,
-        n_iter=10,
-        tol=1e-2,
-        verbose=False,
-        params="ste",
-        init_params="ste",
-        implementation="log",
-        unseen="error",
-        constraints=None,
-        states=None,
-        startprob_fixed=None,
-        transmat_fixed=None,
-        smoothing=0.5,
-        n_init=1,
-        on_infeasible="raise",
-        max_nodes=1_000_000,
-        n_jobs=None,
-    ):
+        emissionprob_prior: ArrayLike = 1.0,
+        n_features: int | None = None,
+        algorithm: str = "viterbi",
+        random_state: Any = None,
+        n_iter: int = 10,
+        tol: float = 1e-2,
+        verbose: bool = False,
+        params: str = "ste",
+        init_params: str = "ste",
+        implementation: str = "log",
+        unseen: str = "error",
+        constraints: Any = None,
+        states: Collection[Hashable] | None = None,
+        startprob_fixed: ArrayLike | None = None,
+        transmat_fixed: ArrayLike | None = None,
+        smoothing: float = 0.5,
+        n_init: int = 1,
+        on_infeasible: str = "raise",
+        max_nodes: int = 1_000_000,
+        n_jobs: int | None = None,
+    ) -> None:
         super().__init__(
             n_components,
             startprob_prior,
@@ -114,7 +118,7 @@ max_nodes, n_jobs
         self.unseen = unseen
 
     @property
-    def symbols_(self):
+    def symbols_(self) -> np.ndarray:
         symbols = vars(self).get("_symbols")
         if symbols is not None:
             return symbols

@@ -1,6 +1,10 @@
 """Hidden Markov model of real vectors."""
 
+from collections.abc import Collection, Hashable
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..emissions import Gaussian
 from ..emissions.gaussian import full_covars
@@ -62,34 +66,34 @@ max_nodes, n_jobs
 
     def __init__(
         self,
-        n_components=1,
-        covariance_type="diag",
-        min_covar=1e-3,
-        startprob_prior=1.0,
-        transmat_prior=1.0,
-        means_prior=0,
-        means_weight=0,
-        covars_prior=1e-2,
-        covars_weight=1,
-        algorithm="viterbi",
-        random_state=None,
-        n_iter=10,
-        tol=1e-2,
-        verbose=False,
-        params="stmc",
-        init_params="stmc",
-        implementation="log",
+        n_components: int = 1,
+        covariance_type: str = "diag",
+        min_covar: float = 1e-3,
+        startprob_prior: ArrayLike = 1.0,
+        transmat_prior: ArrayLike = 1.0,
+        means_prior: ArrayLike = 0,
+        means_weight: ArrayLike = 0,
+        covars_prior: ArrayLike = 1e-2,
+        covars_weight: ArrayLike = 1,
+        algorithm: str = "viterbi",
+        random_state: Any = None,
+        n_iter: int = 10,
+        tol: float = 1e-2,
+        verbose: bool = False,
+        params: str = "stmc",
+        init_params: str = "stmc",
+        implementation: str = "log",
         *,
-        constraints=None,
-        states=None,
-        startprob_fixed=None,
-        transmat_fixed=None,
-        smoothing=0.5,
-        n_init=1,
-        on_infeasible="raise",
-        max_nodes=1_000_000,
-        n_jobs=None,
-    ):
+        constraints: Any = None,
+        states: Collection[Hashable] | None = None,
+        startprob_fixed: ArrayLike | None = None,
+        transmat_fixed: ArrayLike | None = None,
+        smoothing: float = 0.5,
+        n_init: int = 1,
+        on_infeasible: str = "raise",
+        max_nodes: int = 1_000_000,
+        n_jobs: int | None = None,
+    ) -> None:
         super().__init__(
             n_components,
             startprob_prior,
@@ -120,7 +124,7 @@ max_nodes, n_jobs
         self.covars_weight = covars_weight
 
     @property
-    def covars_(self):
+    def covars_(self) -> np.ndarray:
         """Covariances as matrices (n_components, n_features, n_features)."""
         covars = self._covars_
         if self.covariance_type == "tied":

@@ -1,6 +1,10 @@
 """Hidden Markov model of real vectors from mixtures."""
 
+from collections.abc import Collection, Hashable
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..emissions import GMM
 from ..emissions.numeric import COVARIANCE_TYPES
@@ -71,36 +75,36 @@ max_nodes, n_jobs
 
     def __init__(
         self,
-        n_components=1,
-        n_mix=1,
-        min_covar=1e-3,
-        startprob_prior=1.0,
-        transmat_prior=1.0,
-        weights_prior=1.0,
-        means_prior=0.0,
-        means_weight=0.0,
-        covars_prior=None,
-        covars_weight=None,
-        algorithm="viterbi",
-        covariance_type="diag",
-        random_state=None,
-        n_iter=10,
-        tol=1e-2,
-        verbose=False,
-        params="stmcw",
-        init_params="stmcw",
-        implementation="log",
+        n_components: int = 1,
+        n_mix: int = 1,
+        min_covar: float = 1e-3,
+        startprob_prior: ArrayLike = 1.0,
+        transmat_prior: ArrayLike = 1.0,
+        weights_prior: ArrayLike = 1.0,
+        means_prior: ArrayLike = 0.0,
+        means_weight: ArrayLike = 0.0,
+        covars_prior: ArrayLike | None = None,
+        covars_weight: ArrayLike | None = None,
+        algorithm: str = "viterbi",
+        covariance_type: str = "diag",
+        random_state: Any = None,
+        n_iter: int = 10,
+        tol: float = 1e-2,
+        verbose: bool = False,
+        params: str = "stmcw",
+        init_params: str = "stmcw",
+        implementation: str = "log",
         *,
-        constraints=None,
-        states=None,
-        startprob_fixed=None,
-        transmat_fixed=None,
-        smoothing=0.5,
-        n_init=1,
-        on_infeasible="raise",
-        max_nodes=1_000_000,
-        n_jobs=None,
-    ):
+        constraints: Any = None,
+        states: Collection[Hashable] | None = None,
+        startprob_fixed: ArrayLike | None = None,
+        transmat_fixed: ArrayLike | None = None,
+        smoothing: float = 0.5,
+        n_init: int = 1,
+        on_infeasible: str = "raise",
+        max_nodes: int = 1_000_000,
+        n_jobs: int | None = None,
+    ) -> None:
         super().__init__(
             n_components,
             startprob_prior,

@@ -5,7 +5,7 @@ attributes from the first iteration on, and that every step has hmmlearn's name.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any, Self
 
@@ -40,7 +40,7 @@ class LearningMixin:
         self,
         X: Any,
         y: Any = None,
-        lengths: Sequence[int] | None = None,
+        lengths: Collection[int] | None = None,
         *,
         groups: Any = None,
         **weights: Any,

@@ -46,11 +46,11 @@ class ConvergenceMonitor:
 
     _template = "{iter:>10d} {log_prob:>16.8f} {delta:>+16.8f}"
 
-    def __init__(self, tol, n_iter, verbose):
+    def __init__(self, tol: float, n_iter: int, verbose: bool) -> None:
         self.tol = tol
         self.n_iter = n_iter
         self.verbose = verbose
-        self.history = deque()
+        self.history: deque[float] = deque()
         self.iter = 0
 
     def __repr__(self):
@@ -62,7 +62,7 @@ class ConvergenceMonitor:
         self.iter = 0
         self.history.clear()
 
-    def report(self, log_prob):
+    def report(self, log_prob: float) -> None:
         """Take note of the log-likelihood of an iteration."""
         delta = log_prob - self.history[-1] if self.history else np.nan
         if self.verbose:
@@ -78,7 +78,7 @@ class ConvergenceMonitor:
         self.iter += 1
 
     @property
-    def converged(self):
+    def converged(self) -> bool:
         """Whether EM should stop."""
         if self.iter == self.n_iter:
             return True

@@ -64,7 +64,7 @@ class Explanation:
     smallest: bool = True
 
     @property
-    def reasons(self):
+    def reasons(self) -> list[str]:
         """What makes up the conflict, one line of text each."""
         lines = [short(part) for part in self.constraints]
         if self.starts:

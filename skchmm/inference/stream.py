@@ -2,7 +2,7 @@
 
 import numbers
 from collections import deque
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -80,7 +80,7 @@ class ConstrainedStream:
     array(['b'], dtype='<U1')
     """
 
-    def __init__(self, model, *, n_steps=None, lag=0):
+    def __init__(self, model: Any, *, n_steps: int | None = None, lag: int = 0) -> None:
         check_is_fitted(model)
         if n_steps is not None and (not _is_number(n_steps) or n_steps < 1):
             raise ValueError(f"n_steps must be a positive number of steps, got {n_steps!r}.")
@@ -107,17 +107,17 @@ class ConstrainedStream:
         return masses
 
     @property
-    def path(self):
+    def path(self) -> np.ndarray:
         return self.model.classes_[np.array(self._decided, dtype=np.int64)]
 
     @property
-    def log_feasibility(self):
+    def log_feasibility(self) -> float:
         if self.n_seen == 0 or not self._constrained:
             return np.nan
         ahead = self._filter.alpha + self._future[self.n_seen - 1]
         return float(_log_sum(ahead) + self._filter.log_scale - self._free.log_total())
 
-    def push(self, x):
+    def push(self, x: Any) -> Update:
         """Take the next observation.
 
         Parameters
@@ -161,7 +161,7 @@ class ConstrainedStream:
             label = self._decide(self._future[t], len(self._window) - self.lag)
         return Update(t, self._filter.marginals(self._future[t]), label)
 
-    def finish(self):
+    def finish(self) -> np.ndarray:
         """End the sequence here.
 
         Returns

@@ -1,6 +1,8 @@
 """What wrong constraints cost: total variation between two constrained posteriors."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -46,19 +48,27 @@ class MisspecificationBound:
     mean_marginal_tv: np.ndarray
 
     @property
-    def mu(self):
+    def mu(self) -> np.ndarray:
         return np.exp(self.log_mu)
 
     @property
-    def mu_true(self):
+    def mu_true(self) -> np.ndarray:
         return np.exp(self.log_mu_true)
 
     @property
-    def mu_both(self):
+    def mu_both(self) -> np.ndarray:
         return np.exp(self.log_mu_both)
 
 
-def misspecification_bound(model, constraints, true_constraints, X, *, lengths=None, groups=None):
+def misspecification_bound(
+    model: Any,
+    constraints: Any,
+    true_constraints: Any,
+    X: Any,
+    *,
+    lengths: Collection[int] | None = None,
+    groups: Any = None,
+) -> MisspecificationBound:
     """The exact cost of inference under wrong constraints, and its bound.
 
     With mu the unconstrained posterior of the whole path, chi the paths that `constraints` allow

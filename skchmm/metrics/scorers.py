@@ -8,6 +8,8 @@ for them. Cross-validation slices ``groups`` and ``times``, one a row, but not `
 
 import copy
 import inspect
+from collections.abc import Callable, Collection
+from typing import Any, Self
 
 from sklearn.utils.metadata_routing import MetadataRequest
 
@@ -33,13 +35,23 @@ class SequenceScorer:
         Passed on to `score`.
     """
 
-    def __init__(self, name, score, **options):
+    def __init__(self, name: str, score: Callable[..., Any], **options: Any) -> None:
         self.name = name
         self.score = score
         self.options = options
+        self.requests: dict[str, bool | str | None]
         self.requests = {"lengths": True, "groups": True, "times": True}
 
-    def __call__(self, estimator, X, y=None, *, lengths=None, groups=None, times=None):
+    def __call__(
+        self,
+        estimator: Any,
+        X: Any,
+        y: Any = None,
+        *,
+        lengths: Collection[int] | None = None,
+        groups: Any = None,
+        times: Any = None,
+    ) -> float:
         """Score the paths that `estimator` decodes from `X`.
 
         Parameters
@@ -62,14 +74,14 @@ class SequenceScorer:
             raise ValueError(f"{self!r} compares with the true paths: y is needed.")
         return self.score(y, y_pred, **where, **self.options)
 
-    def get_metadata_routing(self):
+    def get_metadata_routing(self) -> Any:
         """What scikit-learn's metadata routing passes on to the scorer."""
         request = MetadataRequest(owner=self.name)
         for parameter, alias in self.requests.items():
             request.score.add_request(param=parameter, alias=alias)
         return request
 
-    def set_score_request(self, **requests):
+    def set_score_request(self, **requests: bool | str | None) -> Self:
         """A copy of the scorer that asks for other metadata.
 
         Parameters
@@ -102,7 +114,7 @@ class ValidityScorer(SequenceScorer):
         return self.score(y_pred, **where, **options)
 
 
-def make_tvr_scorer(constraints):
+def make_tvr_scorer(constraints: Any) -> SequenceScorer:
     """Scorer of the share of decoded paths that satisfy the constraints.
 
     Parameters
@@ -124,7 +136,7 @@ def make_tvr_scorer(constraints):
     return ValidityScorer(name, trajectory_validity_rate, constraints=constraints)
 
 
-def make_segment_f1_scorer(tolerance=0.1):
+def make_segment_f1_scorer(tolerance: float = 0.1) -> SequenceScorer:
     """Scorer of the segment F1 at a tolerance.
 
     Parameters

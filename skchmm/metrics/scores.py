@@ -4,7 +4,9 @@ All take label paths in any of the three forms (stacked with ``lengths``, groupe
 a list), score each sequence by itself and average over the sequences.
 """
 
+from collections.abc import Collection
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +21,14 @@ from ..sequences.labels import missing_labels
 _MAX_SPAN = 1 << 20
 
 
-def sequence_accuracy_score(y_true, y_pred, *, lengths=None, groups=None, average="mean"):
+def sequence_accuracy_score(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    lengths: Collection[int] | None = None,
+    groups: Any = None,
+    average: str | None = "mean",
+) -> float | np.ndarray:
     """Share of the steps of a sequence with the right label.
 
     Parameters
@@ -50,7 +59,14 @@ def sequence_accuracy_score(y_true, y_pred, *, lengths=None, groups=None, averag
     return _averaged(hits / sequences.lengths, average)
 
 
-def sequence_macro_f1_score(y_true, y_pred, *, lengths=None, groups=None, average="mean"):
+def sequence_macro_f1_score(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    lengths: Collection[int] | None = None,
+    groups: Any = None,
+    average: str | None = "mean",
+) -> float | np.ndarray:
     """F1 score of a sequence, every label that is present in truth or prediction counting alike.
 
     Parameters
@@ -86,7 +102,15 @@ def sequence_macro_f1_score(y_true, y_pred, *, lengths=None, groups=None, averag
     return _averaged(segments.macro_f1(y_true, y_pred, sequences.offsets, len(labels)), average)
 
 
-def segment_f1_score(y_true, y_pred, tolerance=0.1, *, lengths=None, groups=None, average="mean"):
+def segment_f1_score(
+    y_true: Any,
+    y_pred: Any,
+    tolerance: float = 0.1,
+    *,
+    lengths: Collection[int] | None = None,
+    groups: Any = None,
+    average: str | None = "mean",
+) -> float | np.ndarray:
     """F1 score of the segments of a sequence, matched by label and place.
 
     A segment is a maximal run of one label. A predicted segment may match a true one with the same
@@ -131,7 +155,14 @@ def segment_f1_score(y_true, y_pred, tolerance=0.1, *, lengths=None, groups=None
     return _averaged(2 * matched / (n_true + n_pred), average)
 
 
-def trajectory_validity_rate(y_pred, constraints, *, lengths=None, groups=None, average="mean"):
+def trajectory_validity_rate(
+    y_pred: Any,
+    constraints: Any,
+    *,
+    lengths: Collection[int] | None = None,
+    groups: Any = None,
+    average: str | None = "mean",
+) -> float | np.ndarray:
     """Share of the sequences whose whole path satisfies all constraints.
 
     Parameters

@@ -1,6 +1,8 @@
 """Constraints read off labelled sequences."""
 
+from collections.abc import Callable, Collection, Hashable
 from numbers import Integral, Real
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import betaincinv
@@ -17,7 +19,7 @@ from ..sequences.runs import read_runs
 from . import candidates
 
 # In the order in which they are mined and listed.
-FAMILIES = {
+FAMILIES: dict[str, Callable] = {
     "precedence": candidates.precedence,
     "stages": candidates.stages,
     "visits": candidates.visits,
@@ -122,19 +124,19 @@ class ConstraintMiner(DocumentedMixin, BaseEstimator):
 
     def __init__(
         self,
-        min_presence=0.5,
+        min_presence: float = 0.5,
         *,
-        min_edge_count=10,
-        max_visits=5,
-        families=("precedence", "visits", "forbidden", "no_reentry"),
-        max_stages=None,
-        max_forbidden=None,
-        max_no_reentry=None,
-        count_last=True,
-        confidence=None,
-        min_support=None,
-        states=None,
-    ):
+        min_edge_count: int = 10,
+        max_visits: int = 5,
+        families: Collection[str] = ("precedence", "visits", "forbidden", "no_reentry"),
+        max_stages: int | None = None,
+        max_forbidden: int | None = None,
+        max_no_reentry: int | None = None,
+        count_last: bool = True,
+        confidence: float | None = None,
+        min_support: float | None = None,
+        states: Collection[Hashable] | None = None,
+    ) -> None:
         self.min_presence = min_presence
         self.min_edge_count = min_edge_count
         self.max_visits = max_visits
@@ -147,7 +149,9 @@ class ConstraintMiner(DocumentedMixin, BaseEstimator):
         self.min_support = min_support
         self.states = states
 
-    def fit(self, X, y=None, *, lengths=None, groups=None):
+    def fit(
+        self, X: Any, y: Any = None, *, lengths: Collection[int] | None = None, groups: Any = None
+    ) -> Self:
         """Mine label paths, in any of the three forms: ``fit(y)`` or ``fit(X, y)``.
 
         Parameters
@@ -199,7 +203,7 @@ class ConstraintMiner(DocumentedMixin, BaseEstimator):
         return self
 
     @property
-    def support_(self):
+    def support_(self) -> Any:
         check_is_fitted(self)
         try:
             import pandas as pd

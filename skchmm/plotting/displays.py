@@ -1,6 +1,10 @@
 """Displays: label paths as coloured strips, marginals as bands. Needs matplotlib to draw."""
 
+from collections.abc import Collection, Hashable, Mapping
+from typing import Any, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 # Tol's bright scheme and Okabe-Ito's black-free rest: told apart with any colour vision.
 PALETTE = (
@@ -39,8 +43,15 @@ class PathDisplay:
     [False, True, False, True, False]
     """
 
-    def __init__(self, paths, *, truth=None, labels=None, times=None):
-        self.paths = {name: np.asarray(path) for name, path in paths.items()}
+    def __init__(
+        self,
+        paths: Mapping[str, Any],
+        *,
+        truth: str | None = None,
+        labels: Collection[Hashable] | None = None,
+        times: ArrayLike | None = None,
+    ) -> None:
+        self.paths: dict = {name: np.asarray(path) for name, path in paths.items()}
         self.truth = truth
         lengths = {name: len(path) for name, path in self.paths.items()}
         if len(set(lengths.values())) != 1:
@@ -52,7 +63,16 @@ class PathDisplay:
         self.times = np.arange(max(lengths.values())) if times is None else np.asarray(times)
 
     @classmethod
-    def from_predictions(cls, y_true, y_pred, *, labels=None, times=None, ax=None, **options):
+    def from_predictions(
+        cls,
+        y_true: Any,
+        y_pred: Any,
+        *,
+        labels: Collection[Hashable] | None = None,
+        times: ArrayLike | None = None,
+        ax: Any = None,
+        **options: Any,
+    ) -> Self:
         """Draw one true path above decoded ones.
 
         Parameters
@@ -73,7 +93,16 @@ class PathDisplay:
         return cls(paths, truth=truth, labels=labels, times=times).plot(ax, **options)
 
     @classmethod
-    def from_estimator(cls, estimator, X, y=None, *, times=None, ax=None, **options):
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any = None,
+        *,
+        times: ArrayLike | None = None,
+        ax: Any = None,
+        **options: Any,
+    ) -> Self:
         """Decode one sequence and draw the path.
 
         Parameters
@@ -97,11 +126,18 @@ class PathDisplay:
         labels = None if classes is None else classes.tolist()
         return cls.from_predictions(y, paths, labels=labels, times=times, ax=ax, **options)
 
-    def mistakes(self, name):
+    def mistakes(self, name: str) -> np.ndarray:
         """Where a path differs from the true one, bool (n_steps,)."""
         return self.paths[name] != self.paths[self.truth]
 
-    def plot(self, ax=None, *, colors=None, legend=True, text=True):
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        colors: Mapping | None = None,
+        legend: bool = True,
+        text: bool = True,
+    ) -> Self:
         """Draw the strips.
 
         Parameters
@@ -178,7 +214,13 @@ class MarginalsDisplay:
     (2, 2)
     """
 
-    def __init__(self, probabilities, labels, *, times=None):
+    def __init__(
+        self,
+        probabilities: ArrayLike,
+        labels: Collection[Hashable],
+        *,
+        times: ArrayLike | None = None,
+    ) -> None:
         self.probabilities = np.asarray(probabilities, dtype=np.float64)
         self.labels = list(labels)
         if self.probabilities.ndim != 2 or self.probabilities.shape[1] != len(self.labels):
@@ -189,7 +231,15 @@ class MarginalsDisplay:
         self.times = np.arange(len(self.probabilities)) if times is None else np.asarray(times)
 
     @classmethod
-    def from_estimator(cls, estimator, X, *, times=None, ax=None, **options):
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        *,
+        times: ArrayLike | None = None,
+        ax: Any = None,
+        **options: Any,
+    ) -> Self:
         """Draw what ``predict_proba`` says of one sequence.
 
         Parameters
@@ -208,7 +258,7 @@ class MarginalsDisplay:
         labels = estimator.classes_.tolist()
         return cls(estimator.predict_proba(X), labels, times=times).plot(ax, **options)
 
-    def plot(self, ax=None, *, colors=None, legend=True):
+    def plot(self, ax: Any = None, *, colors: Mapping | None = None, legend: bool = True) -> Self:
         """Draw the bands.
 
         Parameters
@@ -242,7 +292,7 @@ class MarginalsDisplay:
         return self
 
 
-def label_colors(labels, colors=None):
+def label_colors(labels: Collection[Hashable], colors: Mapping | None = None) -> dict:
     """A colour for every label: those given, the palette's for others, a colour wheel past it."""
     from matplotlib import colormaps
 
@@ -253,7 +303,7 @@ def label_colors(labels, colors=None):
     return {label: given.get(label, palette[k]) for k, label in enumerate(labels)}
 
 
-def add_legend(where, colors, *, mistakes=False, **options):
+def add_legend(where: Any, colors: Mapping, *, mistakes: bool = False, **options: Any) -> None:
     """A legend of the labels, in one row above the axes (or figure) `where`."""
     from matplotlib.patches import Patch
 
