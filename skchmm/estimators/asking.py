@@ -45,6 +45,20 @@ class AskingMixin:
         found = [[(log_prob, self.classes_[path]) for log_prob, path in paths] for paths in found]
         return sequences.alone(found)
 
+    def _filter(self, sequences):
+        frames, offsets = self._frames(sequences), sequences.offsets
+        proba = self._chain().filter(frames, offsets, n_jobs=self.n_jobs)
+        dead = np.isnan(proba[:, 0])
+        if dead.any():  # from there on without constraints, as a stream goes on
+            bad = np.unique(np.searchsorted(offsets, np.flatnonzero(dead), side="right") - 1)
+            report_infeasible(self, sequences, bad, frames)
+            free = self._chain(constrained=False).filter(frames, offsets, n_jobs=self.n_jobs)
+            lost = np.bincount(bad, minlength=sequences.n_sequences).astype(float)
+            lost[bad] = [np.isnan(free[slice(*sequences.ranges[s]), 0]).any() for s in bad]
+            check_possible(sequences, np.where(lost > 0, -np.inf, 0.0), frames)
+            proba[dead] = free[dead]
+        return proba
+
     def _random(self, random_state):
         return check_random_state(self.random_state if random_state is None else random_state)
 

@@ -57,6 +57,37 @@ class KBestMixin(AskingMixin):
 class QuestionsMixin(KBestMixin):
     """Draws and probabilities, for a `LikelihoodModel` in discrete time."""
 
+    def filter_proba(
+        self, X: Any, *, lengths: Collection[int] | None = None, groups: Any = None
+    ) -> np.ndarray | list[np.ndarray]:
+        """P(x_t | y_0..y_t, some completion is feasible): marginals that do not look ahead.
+
+        Row by row what `stream` gives, for all sequences at once.
+
+        Parameters
+        ----------
+        X, lengths, groups : the sequences
+
+        Returns
+        -------
+        ndarray (n_steps, S), or a list of them; columns as in `classes_`
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skchmm import ConstrainedHMM
+        >>> from skchmm.constraints import StartsIn
+        >>> model = ConstrainedHMM.from_parameters(
+        ...     [0.5, 0.5], [[0.8, 0.2], [0.4, 0.6]], states=["a", "b"],
+        ...     constraints=StartsIn("a"))
+        >>> model.filter_proba(np.zeros((3, 2))).round(2)
+        array([[1.  , 0.  ],
+               [0.8 , 0.2 ],
+               [0.72, 0.28]])
+        """
+        sequences = self._read(X, lengths, groups)
+        return sequences.restore(self._filter(sequences))
+
     def sample(
         self, length: ArrayLike, n_sequences: int = 1, *, random_state: Any = None
     ) -> tuple[Any, Any]:

@@ -38,6 +38,11 @@ class Live:
         before[graph.sources[begin:end][live[targets]]] = True
         return before
 
+    @property
+    def table(self):
+        """One row per step, 1 where a path can be completed; the last row holds from there on."""
+        return (self._rows == 0.0).astype(np.uint8)
+
     def __getitem__(self, t):
         return self._rows[min(t, len(self._rows) - 1)]
 

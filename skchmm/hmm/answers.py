@@ -145,6 +145,12 @@ class AnswersMixin(QuestionsMixin):
         """The posteriors of the states, (n_samples, n_components), or a list of them."""
         return super().predict_proba(X, lengths=lengths, groups=groups)
 
+    def filter_proba(
+        self, X: Any, lengths: Collection[int] | None = None, *, groups: Any = None
+    ) -> np.ndarray | list[np.ndarray]:
+        """The posteriors given the observations so far, which causal filtering looks for."""
+        return super().filter_proba(X, lengths=lengths, groups=groups)
+
     def predict_log_proba(
         self, X: Any, lengths: Collection[int] | None = None, *, groups: Any = None
     ) -> np.ndarray | list[np.ndarray]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._kernels.discrete.causal import causal_marginals
 from .._kernels.discrete.draws import draw_paths
 from .._kernels.discrete.forward_backward import forward_backward
 from .._kernels.discrete.log_space import forward_backward_log
@@ -19,7 +20,7 @@ from .._kernels.lanes.viterbi import lanes_viterbi
 from .._kernels.shared.scaling import scale_rows
 from ..emissions.base import check_size
 from ..graph.augmented import WIDTH
-from ..graph.completion import positions_of_death
+from ..graph.completion import Live, positions_of_death
 from .kbest import iterate_paths
 from .schedule import spread, work_through
 from .settings import settings
@@ -201,6 +202,20 @@ class Chain(ScoredChain):
     def for_lanes(self):
         """Whether lanes can hold its products."""
         return self.smallest_weight >= settings.lanes_smallest_weight
+
+    def filter(self, frames, offsets, *, n_jobs=None):
+        """P(x_t | y_0..y_t, a completion is feasible), (n_steps, S); NaN once no path is left."""
+        self._check(frames, offsets)
+        live, out = Live(self.graph).table, np.empty((frames.n_steps, self.graph.n_states))
+
+        def run(begin, end):
+            causal_marginals(
+                self.graph.layout, self.log_weights, self.log_start, frames.table, frames.rows,
+                offsets, begin, end, live, out,
+            )  # fmt: skip
+
+        spread(run, offsets, n_jobs)
+        return out
 
     def draw_paths(self, frames, n_paths, random_state):
         """Draws of feasible paths of one sequence, (n_paths, T) state indices.

@@ -1,11 +1,13 @@
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import skchmm
 from skchmm import ConstrainedHMM, Controller, InfeasibleSequenceError, InfeasibleSequenceWarning
+from skchmm import constraints as C
 from skchmm.constraints import (
     AtLeastVisits,
     EndsIn,
@@ -372,3 +374,61 @@ def test_impossible_observations_are_named():
     for row in (np.zeros(3), [-1.0, 0.0, -2.0]):
         expected = other.push(row).proba
     assert stream.push(row).proba == pytest.approx(expected)  # it left no trace
+
+
+class TestAllAtOnce:
+    """`filter_proba` gives for all sequences what a stream gives step by step."""
+
+    @pytest.mark.parametrize(
+        "rules",
+        [
+            [],
+            [C.AtMostVisits("a", 1), C.EndsIn("b")],
+            [C.Window("b", 1, 3), C.VisitBy("a", 2)],
+            [C.ExactVisits("c", 2)],
+        ],
+        ids=str,
+    )
+    @pytest.mark.parametrize("n_jobs", [None, 2])
+    def test_equals_streams(self, rules, n_jobs):
+        rng = np.random.default_rng(0)
+        startprob, transmat = random_chain(rng, 3)
+        model = ConstrainedHMM.from_parameters(
+            startprob, transmat, states=list("abc"), constraints=rules, n_jobs=n_jobs
+        )
+        X = [rng.normal(size=(n, 3)) * 3 for n in (1, 7, 4, 30)]
+        for rows, proba in zip(X, model.filter_proba(X)):
+            stream = model.stream()
+            expected = np.array([stream.push(row).proba for row in rows])
+            np.testing.assert_allclose(proba, expected, atol=1e-12)
+
+    def test_equals_enumeration(self):
+        rng = np.random.default_rng(1)
+        startprob, transmat = random_chain(rng, 3)
+        rule = C.AtMostVisits("a", 1)
+        model = ConstrainedHMM.from_parameters(
+            startprob, transmat, states=list("abc"), constraints=rule
+        )
+        X = rng.normal(size=(5, 3))
+        proba = model.filter_proba(X)
+        for t in range(5):
+            total = np.zeros(3)
+            for path in product(range(3), repeat=t + 1):
+                if not skchmm.satisfies(["abc"[i] for i in path], rule, list("abc")):
+                    continue  # every beginning that keeps this rule can be completed
+                weight = startprob[path[0]] * np.prod([transmat[i, j] for i, j in pairwise(path)])
+                total[path[-1]] += weight * np.exp(sum(X[s, i] for s, i in enumerate(path)))
+            np.testing.assert_allclose(proba[t], total / total.sum(), atol=1e-12)
+
+    def test_sequences_without_a_path(self):
+        model = ConstrainedHMM.from_parameters(
+            [0.5, 0.5], np.full((2, 2), 0.5), states=["a", "b"], constraints=C.StartsIn("a")
+        )
+        X = np.array([[-np.inf, 0.0], [0.0, 0.0]])
+        with pytest.raises(InfeasibleSequenceError):
+            model.filter_proba(X)
+        model.set_params(on_infeasible="warn")
+        with pytest.warns(InfeasibleSequenceWarning):
+            proba = model.filter_proba([X, X[1:]])
+        np.testing.assert_allclose(proba[0], [[0, 1], [0.5, 0.5]])
+        np.testing.assert_allclose(proba[1], [[1, 0]])
