@@ -191,8 +191,10 @@ class ContinuousChain:
         log_prob = np.full(len(offsets) - 1, -np.inf)
         todo = np.arange(len(offsets) - 1)
         for floor in self.floors:
-            search = _Search(self, numbered, frames, offsets, self._bounded(floor), path, log_prob)
-            search.weak = 0.0 if floor is None else CERTAIN * floor
+            weak = 0.0 if floor is None else CERTAIN * floor
+            search = _Search(
+                self, numbered, frames, offsets, path, log_prob, self._bounded(floor), weak=weak
+            )
             todo = search.run(todo, n_jobs)
             if len(todo) == 0:
                 break
@@ -203,9 +205,11 @@ class ContinuousChain:
                 for s in todo
                 if self._alive(steps, frames, offsets, numbered, s) > offsets[s + 1] - offsets[s]
             ]
-            _Search(self, numbered, frames, offsets, self.exact_log_matrices, path, log_prob).run(
-                todo, n_jobs
-            )
+            if len(todo):
+                search = _Search(
+                    self, numbered, frames, offsets, path, log_prob, self.exact_log_matrices
+                )
+                search.run(todo, n_jobs)
         return path, log_prob
 
     def _bounded(self, floor):
@@ -229,9 +233,10 @@ class ContinuousChain:
         possible = np.array([self._possible(length > 0) for length in kinds.lengths])
         path = np.empty(frames.n_steps, dtype=np.int32)
         log_prob = np.full(len(offsets) - 1, -np.inf)
-        search = _Search(self, kinds, frames, offsets, None, path, log_prob)
-        search.fixed = (possible, None)
-        search.first = np.where(search.first > -np.inf, 0.0, -np.inf)
+        first = np.where(self.log_first() > -np.inf, 0.0, -np.inf)
+        search = _Search(
+            self, kinds, frames, offsets, path, log_prob, fixed=(possible, None), first=first
+        )
         search.run(np.arange(len(log_prob)), n_jobs)
         return self.states_of(path), log_prob
 
@@ -307,25 +312,33 @@ class _Search:
     numbered : Gaps
     frames : Frames with gaps
     offsets : int64 array
-    matrices_of : callable
+    path, log_prob : arrays to fill
+    matrices_of : callable, optional
         Lengths of gaps -> matrices, and the logarithms of their scales, or None: the matrices
         are logarithms themselves.
-    path, log_prob : arrays to fill
+    fixed : (matrices, scales), optional
+        The matrices of all gaps, in place of the callable.
+    weak : float
+        Matrix entries up to this are only upper bounds.
+    first : array, optional
+        Scores of the first nodes; by default those of the chain.
     """
 
-    weak = 0.0  # matrix entries up to this are only upper bounds
-
-    def __init__(self, chain, numbered, frames, offsets, matrices_of, path, log_prob):
+    def __init__(
+        self, chain, numbered, frames, offsets, path, log_prob, matrices_of=None, *, fixed=None,
+        weak=0.0, first=None,
+    ):  # fmt: skip
         self.chain, self.numbered, self.frames = chain, numbered, frames
-        self.offsets, self.matrices_of = offsets, matrices_of
+        self.offsets, self.matrices_of, self.weak = offsets, matrices_of, weak
         self.path, self.log_prob = path, log_prob
-        self.first, self.fixed = chain.log_first(), None
+        self.first = chain.log_first() if first is None else first
         self.size = 8 * chain.rates.n_nodes**2
+        if fixed is None and len(numbered) * self.size <= settings.matrix_bytes:
+            fixed = matrices_of(numbered.lengths)
+        self.fixed = fixed
 
     def run(self, chosen, n_jobs):
         """Decode the chosen sequences; those that found no path, or none for certain."""
-        if self.fixed is None and len(self.numbered) * self.size <= settings.matrix_bytes:
-            self.fixed = self.matrices_of(self.numbered.lengths)
         parts = spread(
             lambda begin, end: [s for s in chosen[begin:end] if not self.decode(s)],
             self.offsets[: len(chosen) + 1],

@@ -184,7 +184,7 @@ class Generator:
         """sum_k Poisson(k; lam) P^k for lam <= LIMIT; the powers are shared by all."""
         G, N = len(lams), self.n_nodes
         per = max(1, BLOCK_BYTES // max(8 * N * N, 1))
-        sum_up = self._series_block if floor is None else self._short_series
+        sum_up = self._whole_series if floor is None else self._short_series
         if 0 < G <= per:
             return sum_up(lams, floor)
         out = np.empty((G, N, N))
@@ -218,7 +218,7 @@ class Generator:
                 self._known_powers = powers
             return powers
 
-    def _series_block(self, lams, floor=None):
+    def _whole_series(self, lams, floor=None):
         """Up to the last term that matters to any entry."""
         N, slowest = self.n_nodes, int(np.argmax(lams))
         most = lams[slowest]
@@ -320,7 +320,7 @@ class Ladder:
     def _climb(self):
         generator = self.generator
         if not self._rungs:
-            matrix = generator._series_block(np.array([SHORT]))[0]
+            matrix = generator._whole_series(np.array([SHORT]))[0]
             # exp(Q t) takes what is killed to the dead column: int_0^t exp(Q s) k ds
             self._dead = self._first_dead()
             self._rungs.append((self._normalised(matrix), 0.0, 0.0))

@@ -1,12 +1,25 @@
 """The best paths at irregular observation times, in order."""
 
-from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._kernels.shared.layout import Layout
 from ..inference.kbest import iterate_paths
 from .generator import Gaps
+
+
+class UnrolledGraph(NamedTuple):
+    layout: Layout
+    controller: Any
+
+
+class UnrolledChain(NamedTuple):
+    """A chain for kernels of discrete time in which every step has edges of its own."""
+
+    graph: UnrolledGraph
+    log_weights: np.ndarray
+    log_start: np.ndarray
 
 
 def best_distinct_paths(chain, frames, k):
@@ -48,9 +61,4 @@ def unrolled(chain, frames):
         graph.node_states, graph.start_nodes, graph.accept, np.arange(T), indptr,
         np.concatenate(empty + sources).astype(np.int32), graph.ahead, graph.back,
     )  # fmt: skip
-    return SimpleNamespace(
-        graph=SimpleNamespace(layout=layout, controller=graph.controller),
-        log_weights=log_weights,
-        weights=np.exp(log_weights),
-        log_start=chain.log_start,
-    )
+    return UnrolledChain(UnrolledGraph(layout, graph.controller), log_weights, chain.log_start)

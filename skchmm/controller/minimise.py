@@ -11,7 +11,7 @@ from .._kernels.other import automata
 
 
 def coarsest_partition(keys, tails, labels, heads):
-    """Blocks of the coarsest partition finer than `keys` that all transitions respect."""
+    """Classes of the coarsest partition finer than `keys` that all transitions respect."""
 
     def numbered(values):
         return np.unique(values, return_inverse=True)[1].astype(np.int64)
@@ -47,32 +47,32 @@ def minimal_tables(tables, accept):
     """
     tables = trimmed(tables, accept)
     E, _, S = tables.shape
-    blocks, keys = [None] * E, accept
+    classes, keys = [None] * E, accept
     for e in reversed(range(E)):
         tail, label = np.nonzero(tables[e] >= 0)
-        blocks[e] = keys = coarsest_partition(keys, tail, label, tables[e, tail, label])
+        classes[e] = keys = coarsest_partition(keys, tail, label, tables[e, tail, label])
 
     # chosen[k] is a state of the given tables that stands for state k of the new ones. A start
     # that no other can stand for comes before those, and no transition leads to it.
-    start = _start(tables[0], blocks[0], accept)
+    start = _start(tables[0], classes[0], accept)
     alone = int(start is None)
     chosen = np.empty(0, dtype=np.int64) if alone else np.array([start])
     roots, rows = tables[0, 0, tables[0, 0] >= 0] if alone else chosen, []
     for e in range(E):
-        _, representative = np.unique(blocks[e], return_index=True)
+        _, representative = np.unique(classes[e], return_index=True)
         quotient = tables[e, representative]
-        quotient = np.where(quotient >= 0, blocks[e][quotient], -1)
-        held = blocks[e][chosen]
-        order = _walk(quotient, blocks[e][roots])
+        quotient = np.where(quotient >= 0, classes[e][quotient], -1)
+        held = classes[e][chosen]
+        order = _walk(quotient, classes[e][roots])
         place = np.full(len(representative) + 1, -1, dtype=np.int32)
         # Of several states that are now alike the first one is where transitions lead.
         place[held[::-1]] = alone + np.arange(len(held), dtype=np.int32)[::-1]
         fresh = order[place[order] < 0]
         place[fresh] = alone + len(held) + np.arange(len(fresh), dtype=np.int32)
         roots = chosen = np.concatenate([chosen, representative[fresh]])
-        rows.append(place[quotient[blocks[e][chosen]]])
+        rows.append(place[quotient[classes[e][chosen]]])
         if alone and e == 0:
-            first = place[quotient[blocks[0][0]]]
+            first = place[quotient[classes[0][0]]]
     out = np.full((E, alone + len(chosen), S), -1, dtype=np.int32)
     for e in range(E):
         out[e, alone : alone + len(rows[e])] = rows[e]
@@ -81,7 +81,7 @@ def minimal_tables(tables, accept):
     return out, np.append(np.zeros(alone, dtype=bool), accept[chosen])
 
 
-def _start(table, blocks, accept):
+def _start(table, classes, accept):
     """A state that can stand for the initial one as well, None if there is none.
 
     Nobody asks whether the path of no steps is accepted, so that it may be one of either kind.
@@ -90,16 +90,16 @@ def _start(table, blocks, accept):
     reached = np.zeros(len(table), dtype=np.uint8)
     reached[first] = 1
     automata.forward_closure(table, reached)
-    rows = np.where(table >= 0, blocks[table], -1)
+    rows = np.where(table >= 0, classes[table], -1)
     same = np.flatnonzero((reached > 0) & (rows == rows[0]).all(axis=1))
     if len(same) <= 1:
         return same[0] if len(same) else None
     # Several: an accepting one, and of those the one that a walk meets first.
-    _, representative = np.unique(blocks, return_index=True)
+    _, representative = np.unique(classes, return_index=True)
     met = np.empty(len(representative), dtype=np.int64)
-    order = _walk(rows[representative], blocks[first])
+    order = _walk(rows[representative], classes[first])
     met[order] = np.arange(len(order))
-    return min(same, key=lambda q: (not accept[q], met[blocks[q]]))
+    return min(same, key=lambda q: (not accept[q], met[classes[q]]))
 
 
 def _walk(table, start):

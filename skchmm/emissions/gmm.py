@@ -11,7 +11,7 @@ from . import numeric
 from .base import NEGLIGIBLE, Frames, check_labels, check_path, check_posteriors, given, one_hot
 from .gaussian import NumericEmission, check_covars, full_covars, given_covars
 
-_BLOCK = 65_536
+_BATCH = 65_536
 
 
 class GMM(NumericEmission):
@@ -138,9 +138,9 @@ class GMM(NumericEmission):
     def log_likelihood(self, E: Any) -> Frames:
         n_states, n_components = np.shape(self.weights_)
         log_p = np.empty((len(E.X), n_states))
-        for block, rows in self._row_blocks(E):
+        for batch, rows in self._row_batches(E):
             joint = self._log_joint(rows).reshape(-1, n_states, n_components)
-            log_p[block] = _log_sum(*_scaled(joint))
+            log_p[batch] = _log_sum(*_scaled(joint))
         return Frames(log_p)
 
     def accumulate(
@@ -151,9 +151,9 @@ class GMM(NumericEmission):
         means, covars = self._components()
         posteriors = check_posteriors(posteriors, len(E.X))
         total: Any = None
-        for block, rows in self._row_blocks(E):
+        for batch, rows in self._row_batches(E):
             joint = self._log_joint(rows).reshape(-1, n_states, n_components)
-            weights = _shares(_scaled(joint)[1]) * posteriors[block, :, None]
+            weights = _shares(_scaled(joint)[1]) * posteriors[batch, :, None]
             weights = weights.reshape(len(rows.X), -1)
             some = numeric.moments(
                 rows, weights, self._reference(), outer=outer, means=means, covars=covars
@@ -295,11 +295,11 @@ class GMM(NumericEmission):
         with np.errstate(divide="ignore"):
             return numeric.log_densities(rows, means, covars) + np.log(np.ravel(self.weights_))
 
-    def _row_blocks(self, E):
-        if len(E.X) <= _BLOCK:
+    def _row_batches(self, E):
+        if len(E.X) <= _BATCH:
             return [(slice(None), E)]
-        starts = range(0, len(E.X), _BLOCK)
-        return ((slice(i, i + _BLOCK), numeric.Rows(E.X[i : i + _BLOCK])) for i in starts)
+        starts = range(0, len(E.X), _BATCH)
+        return ((slice(i, i + _BATCH), numeric.Rows(E.X[i : i + _BATCH])) for i in starts)
 
 
 def _scaled(log_joint):

@@ -18,7 +18,7 @@ COVARIANCE_TYPES = ("spherical", "diag", "full", "tied")
 
 MAX_KMEANS_ROWS = 20_000  # start values need no more
 
-_BLOCK = 16_384  # values a block: the temporaries of a block stay in the cache
+_BATCH = 16_384  # values in a batch of rows, whose temporaries then stay in the cache
 
 
 class Rows:
@@ -67,8 +67,8 @@ def _patterns(observed):
             yield columns, rows
 
 
-def _blocks(n, width):
-    step = max(1, _BLOCK // max(width, 1))
+def _batches(n, width):
+    step = max(1, _BATCH // max(width, 1))
     return (slice(start, start + step) for start in range(0, n, step))
 
 
@@ -107,12 +107,12 @@ def _log_densities_full(X, means, covars):
     if d <= MAX_FULL_COLUMNS:
         return full_log_densities(np.ascontiguousarray(X), means, whiten, log_norm)
     log_p = np.empty((n, len(means)))
-    for block in _blocks(n, d):
-        X_block = np.ascontiguousarray(X[block].T)
+    for batch in _batches(n, d):
+        X_batch = np.ascontiguousarray(X[batch].T)
         for k in range(len(means)):
-            z = whiten[k] @ (X_block - means[k][:, None])
+            z = whiten[k] @ (X_batch - means[k][:, None])
             z *= z
-            log_p[block, k] = log_norm[k] + z.sum(axis=0)
+            log_p[batch, k] = log_norm[k] + z.sum(axis=0)
     log_p *= -0.5
     return log_p
 
@@ -186,8 +186,8 @@ def _complete_moments(X, weights, shift):
             np.ascontiguousarray(shift, dtype=np.float64),
         )
     sums, products = np.zeros((k, d)), np.zeros((k, d, d))
-    for block in _blocks(len(X), d):
-        centred, w = X[block] - shift, weights[block].T
+    for batch in _batches(len(X), d):
+        centred, w = X[batch] - shift, weights[batch].T
         sums += w @ centred
         for i in range(k):
             products[i] += (centred.T * w[i]) @ centred

@@ -120,7 +120,7 @@ class _Edges:
 
 
 class _Masses:
-    """Log beta_t for t = 0, 1, ..., each up to a constant; one block of steps is held at a time."""
+    """Log beta_t for t = 0, 1, ..., each up to a constant; one chunk of steps is held at a time."""
 
     def __init__(self, graph, transmat, n_steps):
         with np.errstate(divide="ignore"):
@@ -134,18 +134,18 @@ class _Masses:
             last = self.edges[self.epoch(t)].before(last)
             if t % self._size == 0:
                 self._ends[t - 1] = last
-        self._block = (None, None)
+        self._chunk = (None, None)
 
     def epoch(self, t):
         return int(np.searchsorted(self._epochs, t, side="right")) - 1
 
     def __getitem__(self, t):
         number = t // self._size
-        if self._block[0] != number:
+        if self._chunk[0] != number:
             begin = number * self._size
             end = min(begin + self._size, max(self._ends) + 1)
-            block = [self._ends[end - 1]]
+            chunk = [self._ends[end - 1]]
             for s in range(end - 1, begin, -1):
-                block.append(self.edges[self.epoch(s)].before(block[-1]))
-            self._block = (number, block[::-1])
-        return self._block[1][t - number * self._size]
+                chunk.append(self.edges[self.epoch(s)].before(chunk[-1]))
+            self._chunk = (number, chunk[::-1])
+        return self._chunk[1][t - number * self._size]
