@@ -10,10 +10,10 @@ import numpy as np
 
 from skchmm.constraints import AtMostVisits
 
-from .base import simple_table, write_csv
 from .machine import describe_machine, one_thread
 from .peers.problems import make_problem
 from .peers.race import race, show
+from .tables import simple_table, write_csv
 
 RESULTS = Path(__file__).parent / "growth_results"
 WORKS = {"Viterbi": "predict", "posteriors": "predict_proba", "EM": None}

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from .base import simple_table
+from ..tables import simple_table
 from .report import RESULTS, paragraphs
 from .verdicts import RULES, VERDICTS
 

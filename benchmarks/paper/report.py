@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .base import simple_table, write_csv
+from ..tables import simple_table, write_csv
 
 RESULTS = Path(__file__).parent / "results"
 

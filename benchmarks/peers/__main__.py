@@ -10,7 +10,7 @@ import warnings
 from pathlib import Path
 
 from ..machine import describe_machine, one_thread, versions
-from .base import simple_table, write_csv
+from ..tables import simple_table, write_csv
 from .race import HEADER, SUMMARY, summary
 
 HERE = Path(__file__).parent

@@ -134,7 +134,7 @@ class AskingMixin:
         ]
         return sequences.alone(explanations)
 
-    def _explainer(self, chain):
+    def _explainer(self, chain, parameters=None):
         dynamics = self._dynamics()
 
         def chain_of(controller, zero_starts, zero_transitions):
@@ -143,7 +143,7 @@ class AskingMixin:
             graph = AugmentedGraph(controller, *supports, max_nodes=self.max_nodes)
             return dynamics.chain(graph, *parameters)
 
-        zeros = dynamics.zeros(*self._parameters())
+        zeros = dynamics.zeros(*(self._parameters() if parameters is None else parameters))
         return Explainer(chain, self._rules, *zeros, chain_of, self.max_nodes)
 
     def _constraint_costs(self, sequences):

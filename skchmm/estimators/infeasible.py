@@ -10,10 +10,11 @@ SHOWN = 8  # constraints listed in a message before the rest is only counted
 def report_infeasible(model, sequences, bad, frames):
     """Raise, or warn that sequences without a feasible path are answered without rules."""
     message = describe_infeasible(model, sequences, bad[0], frames, len(bad))
+    if hasattr(model, "explain"):
+        which = "which of them conflict, and where" if model._has_rules else "which"
+        message += f" Call explain(X) to see {which}."
     if not model._has_rules:
         raise InfeasibleSequenceError(message)
-    if hasattr(model, "explain"):
-        message += " Call explain(X) to see which of them conflict, and where."
     if model.on_infeasible != "warn":
         raise InfeasibleSequenceError(message)
     warn(message + " It is answered without the constraints.", InfeasibleSequenceWarning)

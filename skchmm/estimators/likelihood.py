@@ -38,6 +38,9 @@ from .em import (
 from .infeasible import describe_infeasible
 from .transitions import Transitions
 
+# Beyond so many steps, to find the smallest conflict takes longer than one waits for an error.
+LONGEST_EXPLAINED = 2000
+
 
 @dataclass(frozen=True)
 class Data:
@@ -214,7 +217,10 @@ class LikelihoodModel(CallbackSupportMixin, SequenceEstimator):
             accumulate = accumulation(emission) if learn else None
             chain = self._chain(parameters)
             expected = expect(chain, emission, parts, self.n_jobs, accumulate=accumulate)
-            return self._objective(expected.smoothed.log_z, data, emission), expected
+            return (
+                self._objective(expected.smoothed.log_z, data, emission, parameters),
+                expected,
+            )
 
         def m_step(parameters, expected):
             *parameters, emission = parameters
@@ -253,19 +259,34 @@ class LikelihoodModel(CallbackSupportMixin, SequenceEstimator):
             self._fit_emission(emission, data, random_state)
         return *dynamics.start(weights, data, random_state if at_random else None), emission
 
-    def _objective(self, log_z, data, emission):
+    def _objective(self, log_z, data, emission, parameters=None):
         """log P(Y, Acc) of all sequences by weight."""
         used = data.weights > 0
         bad = np.flatnonzero(np.isneginf(log_z) & used)
         if len(bad):
-            sequences = data.sequences
-            frames = emission.log_likelihood(
-                emission.encode(sequences.X, sequences.offsets, reset=False)
-            )
-            raise InfeasibleSequenceError(
-                describe_infeasible(self, sequences, bad[0], frames, len(bad))
-            )
+            message = self._why_infeasible(data, bad, emission, parameters)
+            raise InfeasibleSequenceError(message)
         return float(np.dot(log_z[used], data.weights[used]))
+
+    def _why_infeasible(self, data, bad, emission, parameters):
+        """Why the first of some sequences has no feasible path with its known labels."""
+        sequences, (begin, end) = data.sequences, data.sequences.ranges[bad[0]]
+        encoded = emission.encode(sequences.X, sequences.offsets, reset=False)
+        frames = emission.log_likelihood(encoded)
+        brief = describe_infeasible(self, sequences, bad[0], frames, len(bad))
+        possible = frames.impossible_step(begin, end) is None
+        if not (possible and self._has_rules and hasattr(self, "_explainer")):
+            return brief
+        if end - begin > LONGEST_EXPLAINED:
+            return brief
+        mine = frames.part(begin, end)
+        if sequences.times is not None:
+            mine = mine.with_gaps(sequences.times.gaps[begin:end])
+        if data.codes is not None:
+            mine = mine.clamp(data.codes[begin:end])
+        explainer = self._explainer(self._chain(parameters), parameters)
+        others = f"\n{len(bad) - 1} more have none either." if len(bad) > 1 else ""
+        return f"{explainer.explain(sequences.names[bad[0]], mine)}{others}"
 
     @classmethod
     def _from_parameters(cls, parameters, states, emission, constraints, params):

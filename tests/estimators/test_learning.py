@@ -245,6 +245,18 @@ def test_infeasible_training_sequence_is_named():
         ConstrainedHMM(3, emission="gaussian", constraints=ExactVisits(0, 2)).fit(X)
 
 
+def test_labels_that_break_a_rule_name_the_rule_and_the_step():
+    X, y = sequences("gaussian", n=3)
+    y[2] = np.full(len(y[2]), -1)
+    y[2][:4] = [0, 1, 0, 1]
+    rules = [Precedence(0, 2), AtMostVisits(1, 1), ExactVisits(2, 1)]
+    with pytest.raises(InfeasibleSequenceError, match="Sequence 2") as caught:
+        ConstrainedHMM(3, emission="gaussian", constraints=rules).fit(X, y)
+    message = str(caught.value)
+    assert "AtMostVisits(1, 1)" in message and "step 3: only 1" in message
+    assert "Precedence" not in message and "ExactVisits" not in message
+
+
 def test_callbacks_are_told_about_iterations():
     pytest.importorskip("sklearn.callback")
 
