@@ -20,16 +20,19 @@ extensions = [
     for path in sorted(glob(os.path.join("skchmm", "_kernels", "*.pyx")))
 ]
 
-setup(
-    ext_modules=cythonize(
-        extensions,
-        compiler_directives={
-            "language_level": 3,
-            "boundscheck": False,
-            "wraparound": False,
-            "cdivision": True,
-            "initializedcheck": False,
-            "freethreading_compatible": True,
-        },
+# Cython starts processes that may import this file.
+if __name__ == "__main__":
+    setup(
+        ext_modules=cythonize(
+            extensions,
+            nthreads=int(os.environ.get("SKCHMM_BUILD_JOBS", "0")),
+            compiler_directives={
+                "language_level": 3,
+                "boundscheck": False,
+                "wraparound": False,
+                "cdivision": True,
+                "initializedcheck": False,
+                "freethreading_compatible": True,
+            },
+        )
     )
-)
