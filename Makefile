@@ -20,6 +20,7 @@ REQUIREMENTS := $(BIN)/python -c 'import sys, tomllib; \
   p = tomllib.load(open("pyproject.toml", "rb")); extras = p["project"]["optional-dependencies"]; \
   print(*p["build-system"]["requires"], *p["project"]["dependencies"], \
   *[each for name in sys.argv[1:] for each in extras[name]], sep="\n")'
+JOBS := $(or $(shell nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null),2)
 SITE_PACKAGES := 'import sysconfig; print(sysconfig.get_path("purelib"))'
 
 # One process a core, so BLAS and OpenMP need no threads of their own; the processes must agree on
@@ -30,7 +31,7 @@ TEST_ENV := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONHASHSEED=0
 .DELETE_ON_ERROR:
 
 help:
-	@echo "make demo        decode a noisy protocol with and without constraints; writes demo.png"
+	@echo "make demo        label genes of the fruit fly without and with rules; writes demo.png"
 	@echo "make test        all tests, the code in README and docs included"
 	@echo "make test-floor  the same with the oldest supported numpy, scipy and scikit-learn"
 	@echo "make lint        ruff, cython-lint and mypy  make format  let ruff rewrite"
@@ -47,19 +48,24 @@ $(BIN)/python:
 
 # The checkout itself goes on the path, and setup.py builds the kernels in it: unlike pip's
 # editable install it compiles only those that changed.
-$(VENV)/.packages: pyproject.toml | $(BIN)/python
-	$(REQUIREMENTS) test lint > $(VENV)/requirements.txt
+$(VENV)/.run-packages: pyproject.toml | $(BIN)/python
+	$(REQUIREMENTS) plot > $(VENV)/requirements.txt
 	$(PIP) install -q -r $(VENV)/requirements.txt
 	echo "$(CURDIR)" > $$($(BIN)/python -c $(SITE_PACKAGES))/skchmm-checkout.pth
 	@touch $@
 
-$(VENV)/.kernels: $(VENV)/.packages setup.py $(KERNELS)
+$(VENV)/.packages: $(VENV)/.run-packages
+	$(REQUIREMENTS) test lint > $(VENV)/test-requirements.txt
+	$(PIP) install -q -r $(VENV)/test-requirements.txt
+	@touch $@
+
+$(VENV)/.kernels: $(VENV)/.run-packages setup.py $(KERNELS)
 	@echo "building the kernels (the first time takes a minute)"
-	@$(BIN)/python setup.py build_ext --inplace -j 2 > $(VENV)/build.log 2>&1 \
+	@SKCHMM_BUILD_JOBS=$(JOBS) $(BIN)/python setup.py build_ext --inplace -j $(JOBS) > $(VENV)/build.log 2>&1 \
 	  || { cat $(VENV)/build.log >&2; exit 1; }
 	@touch $@
 
-$(VENV)/.doc-packages: $(VENV)/.packages
+$(VENV)/.doc-packages: $(VENV)/.run-packages
 	$(REQUIREMENTS) doc > $(VENV)/doc-requirements.txt
 	$(PIP) install -q -r $(VENV)/doc-requirements.txt
 	@touch $@
@@ -68,9 +74,9 @@ build: $(VENV)/.kernels
 
 # -------------------------------------------------------------------- use
 demo: $(VENV)/.kernels
-	$(BIN)/python examples/plot_demo.py demo.png
+	$(BIN)/python examples/plot_genes.py demo.png
 
-test: $(VENV)/.kernels
+test: $(VENV)/.kernels $(VENV)/.packages
 	$(TEST_ENV) $(BIN)/python -m pytest -n auto $(ARGS)
 
 $(FLOOR_VENV)/.packages: pyproject.toml Makefile | $(VENV)/.kernels
@@ -97,10 +103,10 @@ format: $(VENV)/.packages
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/.kernels
+bench: $(VENV)/.kernels $(VENV)/.packages
 	$(BIN)/python -m benchmarks.peers $(ARGS)
 
-paper: $(VENV)/.kernels
+paper: $(VENV)/.kernels $(VENV)/.packages
 	$(BIN)/python -m benchmarks.paper $(NAME) $(ARGS)
 
 doc: $(VENV)/.kernels $(VENV)/.doc-packages

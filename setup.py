@@ -37,17 +37,20 @@ extensions.append(
     )
 )
 
-setup(
-    ext_modules=cythonize(
-        extensions,
-        shared_utility_qualified_name=SHARED,
-        compiler_directives={
-            "language_level": 3,
-            "boundscheck": False,
-            "wraparound": False,
-            "cdivision": True,
-            "initializedcheck": False,
-            "freethreading_compatible": True,
-        },
+# Cython starts processes that may import this file.
+if __name__ == "__main__":
+    setup(
+        ext_modules=cythonize(
+            extensions,
+            nthreads=int(os.environ.get("SKCHMM_BUILD_JOBS", "0")),
+            shared_utility_qualified_name=SHARED,
+            compiler_directives={
+                "language_level": 3,
+                "boundscheck": False,
+                "wraparound": False,
+                "cdivision": True,
+                "initializedcheck": False,
+                "freethreading_compatible": True,
+            },
+        )
     )
-)

@@ -3,6 +3,7 @@
 from .casas import load_casas
 from .files import get_data_home
 from .generators import make_chain, make_protocol
+from .genes import load_fly_genes
 from .ordonez import load_ordonez
 from .runs import load_runs
 from .transcripts import load_transcripts
@@ -10,6 +11,7 @@ from .transcripts import load_transcripts
 __all__ = [
     "get_data_home",
     "load_casas",
+    "load_fly_genes",
     "load_ordonez",
     "load_runs",
     "load_transcripts",

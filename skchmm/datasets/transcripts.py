@@ -10,6 +10,12 @@ from .annotation import read_annotation
 from .files import BadRows, find_file, malformed, read_lines
 
 STATES = ("UTR5", "START", "CDS", "STOP", "UTR3")
+# The same with positions in the codon.
+PARTS = {
+    state: part
+    for part in STATES
+    for state in ((part,) if part.startswith("UTR") else (f"{part}{k}" for k in (1, 2, 3)))
+}
 COLUMNS = ("transcript", "gene", "cds_start0", "cds_end0", "mrna")
 
 
@@ -28,6 +34,7 @@ def load_transcripts(
     fasta: str | PathLike | None = None,
     *,
     one_per_gene: bool = False,
+    codon_positions: bool = False,
     on_bad_rows: str = "raise",
     data_home: str | PathLike | None = None,
     return_X_y: bool = False,
@@ -47,6 +54,9 @@ def load_transcripts(
         The genome for an annotation; not needed for a GFF3 file that has it at its end.
     one_per_gene : bool, default=False
         Only the transcript with the longest coding part of each gene (the first of several).
+    codon_positions : bool, default=False
+        With True, the labels of the coding part say the position in the codon too: START1, START2,
+        START3, CDS1, and so on.
     on_bad_rows : {"raise", "skip"}, default="raise"
         What to do about rows that cannot be read (of a table): an error that lists
         them, or leave them out with a warning that says how many.
@@ -59,7 +69,8 @@ def load_transcripts(
     -------
     Bunch
         X (list of arrays of single upper-case letters), y (list of arrays of labels), ids (the
-        transcripts), groups (their genes), states, n_left_out, DESCR.
+        transcripts), groups (their genes), states, parts (a dictionary from states to the five
+        labels), n_left_out, DESCR.
 
     Notes
     -----
@@ -88,7 +99,8 @@ def load_transcripts(
                 longest[one.gene] = one
         whole = [one for one in whole if longest[one.gene] is one]
     X = [np.frombuffer(one.mrna.encode("ascii"), dtype="S1").astype("U1") for one in whole]
-    y = [_labels(one) for one in whole]
+    y = [_labels(one, codon_positions) for one in whole]
+    parts = PARTS if codon_positions else dict(zip(STATES, STATES))
     if return_X_y:
         return X, y
     genes = np.array([one.gene for one in whole])
@@ -97,7 +109,8 @@ def load_transcripts(
         y=y,
         ids=np.array([one.name for one in whole]),
         groups=genes,
-        states=STATES,
+        states=tuple(parts),
+        parts=dict(parts),
         n_left_out=n_left_out,
         DESCR=f"{path.name}: {len(X)} transcripts of {len(set(genes.tolist()))} genes, "
         f"{sum(map(len, X))} nucleotides labelled {', '.join(STATES)}.",
@@ -108,9 +121,14 @@ def _has_all_parts(one):
     return one.start > 0 and one.end < len(one.mrna) and one.end - one.start > 6
 
 
-def _labels(one):
+def _labels(one, codon_positions):
     sizes = [one.start, 3, one.end - one.start - 6, 3, len(one.mrna) - one.end]
-    return np.repeat(STATES, sizes)
+    labels = np.repeat(STATES, sizes)
+    if not codon_positions:
+        return labels
+    positions = np.resize(["1", "2", "3"], one.end - one.start)
+    numbered = np.char.add(labels[one.start : one.end], positions)
+    return np.concatenate([labels[: one.start], numbered, labels[one.end :]])
 
 
 def _is_table(path):

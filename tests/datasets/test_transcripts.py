@@ -1,11 +1,13 @@
 import gzip
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from skchmm.datasets import load_transcripts
+from skchmm import datasets
+from skchmm.datasets import load_fly_genes, load_transcripts
 
 STATES = ("UTR5", "START", "CDS", "STOP", "UTR3")
 COMPLEMENT = dict(zip("ACGT", "TGCA"))
@@ -277,3 +279,36 @@ def test_bad_rows_of_a_table_can_be_skipped(tmp_path):
     assert data.ids.tolist() == ["t0", "t3"] and data.n_left_out == 3
     with pytest.raises(ValueError, match="on_bad_rows must be 'raise' or 'skip', got 'drop'"):
         load_transcripts(path, on_bad_rows="drop")
+
+
+def test_labels_with_codon_positions(tmp_path):
+    path = write_table(tmp_path / "t.tsv", [("t", "g", "2L", 2, 14, "ACATGAAACCCTAGGG")])
+    plain, data = load_transcripts(path), load_transcripts(path, codon_positions=True)
+    parts = ("START", "CDS", "CDS", "STOP")
+    coding = [f"{part}{position}" for part in parts for position in (1, 2, 3)]
+    assert data.y[0].tolist() == ["UTR5", "UTR5", *coding, "UTR3", "UTR3"]
+    assert set(data.y[0]) == set(data.states)
+    assert [data.parts[label] for label in data.y[0]] == plain.y[0].tolist()
+    assert plain.parts == {state: state for state in STATES}
+
+
+def test_the_genes_of_the_package():
+    genes = load_fly_genes()
+    assert len(genes.X) == len(set(genes.groups)) == 44
+    assert genes.n_left_out == 0
+    for x, y in zip(genes.X, genes.y):
+        codons = "".join(x[np.isin(y, ["START", "CDS", "STOP"])])
+        assert len(codons) % 3 == 0
+        assert codons.startswith("ATG")
+        stops = [k for k in range(0, len(codons), 3) if codons[k : k + 3] in ("TAA", "TAG", "TGA")]
+        assert stops == [len(codons) - 3]
+        assert genes.states == tuple(dict.fromkeys(y.tolist()))
+    X, y = load_fly_genes(codon_positions=True, return_X_y=True)
+    assert np.array_equal(X[0], genes.X[0])
+    assert "CDS2" in y[0]
+
+
+def test_the_licence_stands_beside_the_genes():
+    text = (Path(datasets.__file__).parent / "data" / "fly_genes.rst").read_text()
+    assert "Licence of the data: MIT" in text
+    assert "KorfLab/datacore2024" in text
