@@ -2,9 +2,13 @@
 
 import os
 import re
+import sys
 import warnings
+from pathlib import Path
 
 import skchmm
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 warnings.filterwarnings("ignore", message=".*non-interactive.*")
@@ -17,11 +21,14 @@ release = version = skchmm.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "numpydoc",
     "sphinx_copybutton",
+    "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "mathml",
+    "names",
 ]
+html_math_renderer = "mathml"
 exclude_patterns = ["_build", "**/generated/*.md"]
 templates_path = ["_templates"]
 default_role = "literal"
@@ -46,9 +53,12 @@ sphinx_gallery_conf = {
 html_theme = "pydata_sphinx_theme"
 html_title = f"skchmm {release}"
 html_static_path = ["_static"]
+html_css_files = ["skchmm.css"]
 html_show_sourcelink = False
 html_theme_options = {
     "show_nav_level": 2,
+    "header_links_before_dropdown": 5,
+    "show_prev_next": False,
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],

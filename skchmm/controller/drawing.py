@@ -93,30 +93,43 @@ def plot(controller, ax):
     if ax is None:
         width, height = np.ptp(places, axis=0) + 2.5
         _, ax = plt.subplots(figsize=(min(width, 16), min(height, 10)), layout="constrained")
+    ax.set_axis_off()
+    ink, paper = _colors(ax)
     for q, (x, y) in enumerate(places):
-        ax.add_patch(Circle((x, y), _RADIUS, facecolor="white", edgecolor="black", zorder=3))
+        ax.add_patch(Circle((x, y), _RADIUS, facecolor=paper, edgecolor=ink, zorder=3))
         if controller.accept[q]:
-            inner = Circle((x, y), 0.8 * _RADIUS, facecolor="none", edgecolor="black", zorder=3)
+            inner = Circle((x, y), 0.8 * _RADIUS, facecolor="none", edgecolor=ink, zorder=3)
             ax.add_patch(inner)
-        ax.text(x, y, str(q), ha="center", va="center", zorder=4)
+        ax.text(x, y, str(q), ha="center", va="center", zorder=4, color=ink)
     ax.annotate(
         "",
         places[0] - (_RADIUS, 0),
         places[0] - (3 * _RADIUS, 0),
-        arrowprops={"arrowstyle": "-|>", "color": "black"},
+        arrowprops={"arrowstyle": "-|>", "color": ink},
     )
     for (q, there), parts in _edges(controller).items():
-        _draw_edge(ax, places[q], places[there], _caption(controller, parts))
+        _draw_edge(ax, places[q], places[there], _caption(controller, parts), ink, paper)
     low, high = places.min(axis=0) - 1, places.max(axis=0) + 1
     ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal")
-    ax.set_axis_off()
     return ax
 
 
-def _draw_edge(ax, start, end, caption):
+def _colors(ax):
+    """What is seen on the figure's background, and that background."""
+    from matplotlib import rcParams
+    from matplotlib.colors import to_rgb
+
+    paper = ax.figure.get_facecolor()
+    if paper[-1] == 0:
+        paper = to_rgb(rcParams["figure.facecolor"])
+    dark = np.dot(to_rgb(paper), (0.299, 0.587, 0.114)) < 0.5
+    return "white" if dark else "black", paper
+
+
+def _draw_edge(ax, start, end, caption, ink, paper):
     from matplotlib.patches import FancyArrowPatch
 
-    style = {"arrowstyle": "-|>", "mutation_scale": 12, "color": "black", "linewidth": 0.9}
+    style = {"arrowstyle": "-|>", "mutation_scale": 12, "color": ink, "linewidth": 0.9}
     across = end - start
     if not across.any():  # back to itself: a loop above the circle
         left, right = start + (-0.1, 0.2), start + (0.1, 0.2)
@@ -156,5 +169,6 @@ def _draw_edge(ax, start, end, caption):
         va=where,
         fontsize="small",
         zorder=5,
-        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.8},
+        color=ink,
+        bbox={"facecolor": paper, "edgecolor": "none", "pad": 0.5, "alpha": 0.8},
     )

@@ -211,10 +211,13 @@ class PerceptronCRF(KBestMixin, CallbackSupportMixin, SequenceEstimator):
         self._compile(mine_constraints(self.constraints, y, lengths, groups))
         self._features = self._learn_features(sequences.X)
         self.feature_names_ = self._features.names
-        context = self._init_callback_context(max_subtasks=self.n_epochs)
-        self._train(self._features.transform(sequences.X), sequences.offsets, codes, seq_weights,
-                    Progress(self, context, self.verbose, what="epoch"))  # fmt: skip
-        return self._conclude()
+        epochs = range(1, self.n_epochs + 1)
+        progress = Progress(self, epochs, what="epoch", verbose=self.verbose)
+        found = self._features.transform(sequences.X)
+        self._train(found, sequences.offsets, codes, seq_weights, progress)
+        self._conclude()
+        progress.close()
+        return self
 
     def _train(self, found, offsets, codes, seq_weights, progress):
         S, n = len(self.classes_), len(offsets) - 1
@@ -232,7 +235,7 @@ class PerceptronCRF(KBestMixin, CallbackSupportMixin, SequenceEstimator):
             )  # fmt: skip
             change = wrong - self.history_[-1] if self.history_ else None
             self.history_.append(wrong)
-            if progress.end(epoch, wrong, change):
+            if progress.end(epoch + 1, wrong, change):
                 break
         seen = len(self.history_) * n
         start, trans, feature = (weight - part / seen for weight, part in zip(weights, late))

@@ -67,7 +67,8 @@ class ConstrainedHMM(QuestionsMixin, ReasonsMixin, LikelihoodModel):
     random_state : int, RandomState or None
         For the start of EM, and for sampling.
     verbose : int, default=0
-        Print the progress of EM.
+        Print a line per iteration of EM: the objective, its change, and how long the fit can
+        last.
 
     Attributes
     ----------
@@ -85,6 +86,8 @@ class ConstrainedHMM(QuestionsMixin, ReasonsMixin, LikelihoodModel):
     history_ : list of float
         log P(Y, Acc) at each iteration of EM, the last one that of the final parameters;
         after a supervised fit, empty.
+    histories_ : list of list of float
+        After EM, the history of each of the `n_init` restarts.
     n_iter_ : int
         Iterations that EM took.
     converged_ : bool

@@ -1,6 +1,7 @@
 """EM: the loop, its progress, and its E-step, some sequences at a time."""
 
 from functools import partial
+from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
@@ -24,37 +25,93 @@ except ImportError:  # scikit-learn < 1.9
 
 
 class Progress:
-    """Tells callbacks and the terminal about iterations.
+    """Tells callbacks and the terminal how far a fit is.
+
+    To callbacks the fit is a task made of iterations or, with several starts, of starts that are
+    made of iterations. Every task begins before its subtasks do: scikit-learn's progress bar
+    relies on that.
 
     Parameters
     ----------
     estimator : the estimator being fitted
-    context : callback context or None
-    verbose : int
+    iterations : range
+        The numbers of the iterations of one start, if none ends early.
+    n_starts : int
     what : str
         What an iteration is called.
+    verbose : int
     """
 
-    def __init__(self, estimator, context, verbose, what="EM iteration"):
+    def __init__(self, estimator, iterations, *, n_starts=1, what="EM iteration", verbose=0):
         self.estimator = estimator
-        self.context = context
-        self.verbose = verbose
+        self.iterations = iterations
+        self.n_starts = n_starts
         self.what = what
-        self._task = None
+        self.verbose = verbose
+        self._start = self._done = 0
+        self._since = perf_counter()
+        n_tasks = n_starts if n_starts > 1 else len(iterations)
+        self._tasks = []  # the running ones, outermost first
+        self._run(estimator._init_callback_context(max_subtasks=n_tasks))
+
+    def starts(self):
+        """The number of each start, until all are done or a callback asks to stop."""
+        for start in range(self.n_starts):
+            self._start = start
+            if self.n_starts == 1:
+                yield 0
+                return
+            self._begin("start", len(self.iterations))
+            yield start
+            if self._end():
+                return
 
     def begin(self):
-        if self.context is not None:
-            self._task = self.context.subcontext(task_name=self.what)
-            self._task.call_on_fit_task_begin(estimator=self.estimator)
+        self._begin(self.what, 0)
 
     def end(self, iteration, value, change):
         """Report an iteration; True if a callback asks to stop."""
+        self._done += 1
         if self.verbose:
             delta = "" if change is None else f"  ({change:+.3e})"
-            print(f"{self.what} {iteration:4d}  {value:.6f}{delta}", flush=True)
-        if self._task is None:
+            where = f"start {self._start + 1} of {self.n_starts}, " if self.n_starts > 1 else ""
+            last, left = self.iterations[-1], self._most_left(iteration)
+            number = f"{iteration:{len(str(last))}d} of {last}"
+            until = f"  at most {duration(left)} left" if left >= 1 else ""
+            print(f"{where}{self.what} {number}  {value:.6f}{delta}{until}", flush=True)
+        return self._end()
+
+    def close(self):
+        """The fit is done."""
+        self._end()
+
+    def _most_left(self, iteration):
+        """Seconds until the end if no start converges before its last iteration."""
+        pace = (perf_counter() - self._since) / self._done
+        later = (self.n_starts - self._start - 1) * len(self.iterations)
+        return pace * (self.iterations[-1] - iteration + later)
+
+    def _begin(self, name, n_subtasks):
+        if self._tasks:
+            self._run(self._tasks[-1].subcontext(task_name=name, max_subtasks=n_subtasks))
+
+    def _run(self, task):
+        if task is not None:
+            task.call_on_fit_task_begin(estimator=self.estimator)
+            self._tasks.append(task)
+
+    def _end(self):
+        if not self._tasks:
             return False
-        return bool(self._task.call_on_fit_task_end(estimator=self.estimator))
+        return bool(self._tasks.pop().call_on_fit_task_end(estimator=self.estimator))
+
+
+def duration(seconds):
+    """A duration to read, e.g. '41 s', '3 min' or '2.5 h'."""
+    for size, unit in ((3600, "h"), (60, "min")):
+        if seconds >= 1.5 * size:
+            return f"{seconds / size:.{1 if unit == 'h' else 0}f} {unit}"
+    return f"{seconds:.0f} s"
 
 
 def run_em(start, e_step, m_step, *, n_iter, tol, progress):

@@ -138,12 +138,19 @@ class LikelihoodModel(CallbackSupportMixin, SequenceEstimator):
         codes = None if y is None else encode_labels(labels, self.classes_)
         data = Data(sequences, sample_weight, codes, self._encode(emission, sequences))
         self._compile(mine_constraints(self.constraints, y, lengths, groups))
-        context = self._init_callback_context(max_subtasks=None)
         if data.is_labelled and self._counts_labels:
+            progress = Progress(self, range(0))
             self._fit_labelled(emission, data)
         else:
-            self._fit_em(emission, data, context)
-        return self._conclude()
+            progress = self._progress()
+            self._fit_em(emission, data, progress)
+        self._conclude()
+        progress.close()
+        return self
+
+    def _progress(self):
+        n_starts = 1 if self.init == "fitted" else self.n_init
+        return Progress(self, range(self.n_iter + 1), n_starts=n_starts, verbose=self.verbose)
 
     _counts_labels = True  # whether a model with all labels is learned without EM
 
@@ -202,7 +209,7 @@ class LikelihoodModel(CallbackSupportMixin, SequenceEstimator):
         )  # fmt: skip
 
     # -------------------------------------------------------------------- EM
-    def _fit_em(self, emission, data, context):
+    def _fit_em(self, emission, data, progress):
         if emission.needs_labels and not data.has_labels:
             raise ValueError(
                 f"{emission} is learned from labels only, and none were given: pass y, or use an "
@@ -230,17 +237,18 @@ class LikelihoodModel(CallbackSupportMixin, SequenceEstimator):
             counts = expected.smoothed.counts
             return *dynamics.maximise(parameters, expected.starts, counts), emission
 
-        best = None
-        for _ in range(1 if self.init == "fitted" else self.n_init):
+        best, histories = None, []
+        for _ in progress.starts():
             start = self._start_em(dynamics, deepcopy(emission), data, random_state)
-            progress = Progress(self, context, self.verbose)
             result = run_em(
                 start, e_step, m_step, n_iter=self.n_iter, tol=self.tol, progress=progress
             )
+            histories.append(result[1])
             if best is None or result[1][-1] > best[1][-1]:
                 best = result
         (*parameters, emission), history, converged = best
         self._learned(parameters, emission, history, converged)
+        self.histories_ = histories
         if not converged and self.n_iter > 0:
             warn_not_converged(self.n_iter, self)
 

@@ -145,13 +145,16 @@ class LearningMixin:
                 setattr(self, name, normalise(total, fixed))
 
     # -------------------------------------------------------------------- EM
-    def _fit_em(self, emission, data, context):
-        progress = Progress(self, context, 0)
+    def _progress(self):
+        # The monitor prints.
+        return Progress(self, range(1, self.n_iter + 1), n_starts=self.n_init)
+
+    def _fit_em(self, emission, data, progress):
         names = ["startprob_", "transmat_", *(n for n, _ in self._emission_parameters.values())]
         before = {name: vars(self)[name] for name in names if name in vars(self)}
         given, best = self.random_state, None
         try:
-            for seed in self._seeds():
+            for _, seed in zip(progress.starts(), self._seeds()):
                 for name in names:
                     vars(self).pop(name, None)
                 vars(self).update(before)
@@ -220,7 +223,7 @@ class LearningMixin:
             bound = self._compute_lower_bound(log_prob)
             self._do_mstep(statistics)
             monitor.report(bound)
-            stop = progress.end(iteration, bound, None)
+            stop = progress.end(iteration + 1, bound, None)
             if monitor.converged or stop:
                 break
 

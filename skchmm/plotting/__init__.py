@@ -1,5 +1,29 @@
-"""Pictures of paths and marginals, in scikit-learn's Display style."""
+"""Pictures of paths, models and rules, in scikit-learn's Display style."""
 
-from .displays import MarginalsDisplay, PathDisplay, add_legend, label_colors
+from .controllers import ControllerDisplay
+from .durations import DurationDisplay
+from .history import HistoryDisplay
+from .jumps import JumpPathDisplay
+from .marginals import MarginalsDisplay
+from .overview import SequenceDisplay
+from .paths import PathDisplay
+from .rules import ExplanationDisplay, RuleCostDisplay
+from .segments import SegmentConfusionDisplay
+from .style import add_legend, label_colors
+from .transitions import TransitionDisplay
 
-__all__ = ["MarginalsDisplay", "PathDisplay", "add_legend", "label_colors"]
+__all__ = [
+    "ControllerDisplay",
+    "DurationDisplay",
+    "ExplanationDisplay",
+    "HistoryDisplay",
+    "JumpPathDisplay",
+    "MarginalsDisplay",
+    "PathDisplay",
+    "RuleCostDisplay",
+    "SegmentConfusionDisplay",
+    "SequenceDisplay",
+    "TransitionDisplay",
+    "add_legend",
+    "label_colors",
+]

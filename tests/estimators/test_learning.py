@@ -255,38 +255,3 @@ def test_labels_that_break_a_rule_name_the_rule_and_the_step():
     message = str(caught.value)
     assert "AtMostVisits(1, 1)" in message and "step 3: only 1" in message
     assert "Precedence" not in message and "ExactVisits" not in message
-
-
-def test_callbacks_are_told_about_iterations():
-    pytest.importorskip("sklearn.callback")
-
-    class Count:
-        begun = ended = 0
-
-        def setup(self, estimator, context):
-            pass
-
-        def teardown(self, estimator, context):
-            self.torn_down = True
-
-        def on_fit_task_begin(self, estimator, context):
-            self.begun += 1
-
-        def on_fit_task_end(self, estimator, context):
-            self.ended += 1
-            return self.ended >= 4
-
-    X, _ = sequences("gaussian")
-    count = Count()
-    model = ConstrainedHMM(3, emission="gaussian", tol=0, random_state=0)
-    with pytest.warns(ConvergenceWarning):
-        model.set_callbacks(count).fit(X)
-    assert count.begun == count.ended == 4 == len(model.history_)
-    assert count.torn_down
-
-
-def test_verbose_prints_iterations(capsys):
-    X, _ = sequences("gaussian")
-    model = ConstrainedHMM(3, emission="gaussian", verbose=1, random_state=0).fit(X)
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == len(model.history_)
