@@ -1,13 +1,14 @@
 """Genes that come with the package."""
 
 from pathlib import Path
+from typing import Any
 
 from .transcripts import load_transcripts
 
 GENES = Path(__file__).parent / "data" / "fly_genes.tsv.gz"
 
 
-def load_fly_genes(*, codon_positions=False, return_X_y=False):
+def load_fly_genes(*, codon_positions: bool = False, return_X_y: bool = False) -> Any:
     """Load 44 genes of the fruit fly, letters and gene structure. They come with the package.
 
     Spliced transcripts of *Drosophila melanogaster*, one per gene, 114,135 letters in all. Each

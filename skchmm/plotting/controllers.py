@@ -1,5 +1,7 @@
 """ControllerDisplay: the automaton that the constraints were compiled into."""
 
+from typing import Any, Self
+
 import numpy as np
 
 from .style import ink_and_paper, new_axes
@@ -32,11 +34,11 @@ class ControllerDisplay:
     [[0, 1], [0, 2]]
     """
 
-    def __init__(self, controller):
+    def __init__(self, controller: Any) -> None:
         self.controller = controller
 
     @classmethod
-    def from_estimator(cls, estimator, *, ax=None, **options):
+    def from_estimator(cls, estimator: Any, *, ax: Any = None, **options: Any) -> Self:
         """Draw `controller_` of a fitted estimator.
 
         Parameters
@@ -51,7 +53,7 @@ class ControllerDisplay:
         """
         return cls(estimator.controller_).plot(ax, **options)
 
-    def counts(self):
+    def counts(self) -> Any:
         """How many labels lead from one automaton state to another, at any time."""
         n = len(self.controller.accept)
         counts = np.zeros((n, n), dtype=np.int64)
@@ -62,7 +64,7 @@ class ControllerDisplay:
                 counts[q, there] += 1
         return counts
 
-    def plot(self, ax=None, *, kind="auto", cmap="viridis"):
+    def plot(self, ax: Any = None, *, kind: str = "auto", cmap: str = "viridis") -> Self:
         """Draw the graph or the table.
 
         Parameters

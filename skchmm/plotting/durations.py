@@ -1,5 +1,8 @@
 """DurationDisplay: how long segments last, in the data and according to the model."""
 
+from collections.abc import Collection
+from typing import Any, Self
+
 import numpy as np
 
 from .segments import split
@@ -31,12 +34,12 @@ class DurationDisplay:
     {'a': [2, 3], 'b': [1]}
     """
 
-    def __init__(self, observed, expected=None):
+    def __init__(self, observed: Any, expected: Any = None) -> None:
         self.observed = {label: np.asarray(lengths) for label, lengths in observed.items()}
         self.expected = {label: np.asarray(lengths) for label, lengths in (expected or {}).items()}
 
     @staticmethod
-    def lengths_of(paths):
+    def lengths_of(paths: Any) -> Any:
         """The lengths of the segments of each label in some paths."""
         found = {}
         for path in map(np.asarray, paths):
@@ -45,7 +48,15 @@ class DurationDisplay:
         return found
 
     @classmethod
-    def from_estimator(cls, estimator, y, *, lengths=None, random_state=0, **options):
+    def from_estimator(
+        cls,
+        estimator: Any,
+        y: Any,
+        *,
+        lengths: Collection[int] | None = None,
+        random_state: int = 0,
+        **options: Any,
+    ) -> Self:
         """Compare labelled paths with what the model expects under its constraints.
 
         The expectation comes from sequences of the same lengths drawn from the model, so that
@@ -74,7 +85,7 @@ class DurationDisplay:
         observed = {label: observed[label] for label in order}
         return cls(observed, cls.lengths_of(drawn)).plot(**options)
 
-    def plot(self, *, color=PALETTE[0]):
+    def plot(self, *, color: Any = PALETTE[0]) -> Self:
         """Draw the histograms in a new figure; of many labels, those with most segments.
 
         Parameters

@@ -1,5 +1,7 @@
 """HistoryDisplay: how EM got on, for every restart."""
 
+from typing import Any, Self
+
 from .style import PALETTE, new_axes
 
 
@@ -23,19 +25,19 @@ class HistoryDisplay:
     0
     """
 
-    def __init__(self, histories):
+    def __init__(self, histories: Any) -> None:
         self.histories = [list(history) for history in histories]
         if not any(self.histories):
             raise ValueError("There is no history: the model was not learned by EM.")
 
     @property
-    def best(self):
+    def best(self) -> Any:
         """Which restart ends highest."""
         ends = [history[-1] if history else float("-inf") for history in self.histories]
         return ends.index(max(ends))
 
     @classmethod
-    def from_estimator(cls, estimator, *, ax=None, **options):
+    def from_estimator(cls, estimator: Any, *, ax: Any = None, **options: Any) -> Self:
         """Draw the history of a fitted estimator.
 
         Parameters
@@ -51,7 +53,7 @@ class HistoryDisplay:
         histories = getattr(estimator, "histories_", None) or [estimator.history_]
         return cls(histories).plot(ax, **options)
 
-    def plot(self, ax=None, *, skip=0):
+    def plot(self, ax: Any = None, *, skip: int = 0) -> Self:
         """Draw the lines.
 
         Parameters

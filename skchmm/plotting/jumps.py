@@ -1,5 +1,7 @@
 """JumpPathDisplay: paths in continuous time, with what happens between observations."""
 
+from typing import Any, Self
+
 import numpy as np
 
 from .strips import draw_strip, finish_rows
@@ -36,7 +38,7 @@ class JumpPathDisplay:
     ['a', 'b']
     """
 
-    def __init__(self, paths, *, times=None, labels=None):
+    def __init__(self, paths: Any, *, times: Any = None, labels: Any = None) -> None:
         if hasattr(paths, "segments"):
             paths = {"path": paths}
         elif not isinstance(paths, dict):
@@ -48,8 +50,16 @@ class JumpPathDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator, X, times, *, n_samples=0, random_state=None, ax=None, **options
-    ):
+        cls,
+        estimator: Any,
+        X: Any,
+        times: Any,
+        *,
+        n_samples: int = 0,
+        random_state: Any = None,
+        ax: Any = None,
+        **options: Any,
+    ) -> Self:
         """Draw the decoded jump path of one sequence and, if asked, draws from the posterior.
 
         Parameters
@@ -77,7 +87,9 @@ class JumpPathDisplay:
             paths |= {f"draw {k + 1}": path for k, path in enumerate(drawn)}
         return cls(paths, times=times, labels=estimator.classes_.tolist()).plot(ax, **options)
 
-    def plot(self, ax=None, *, colors=None, legend=True, text=True):
+    def plot(
+        self, ax: Any = None, *, colors: Any = None, legend: bool = True, text: bool = True
+    ) -> Self:
         """Draw the strips.
 
         Parameters

@@ -1,5 +1,7 @@
 """MarginalsDisplay: smoothed marginals as stacked bands."""
 
+from typing import Any, Self
+
 import numpy as np
 
 from .style import (
@@ -44,7 +46,7 @@ class MarginalsDisplay:
     (2, 2)
     """
 
-    def __init__(self, probabilities, labels, *, times=None):
+    def __init__(self, probabilities: Any, labels: Any, *, times: Any = None) -> None:
         self.probabilities = np.asarray(probabilities, dtype=np.float64)
         self.labels = list(labels)
         if self.probabilities.ndim != 2 or self.probabilities.shape[1] != len(self.labels):
@@ -55,7 +57,9 @@ class MarginalsDisplay:
         self.times = check_times(times, len(self.probabilities))
 
     @classmethod
-    def from_estimator(cls, estimator, X, *, times=None, ax=None, **options):
+    def from_estimator(
+        cls, estimator: Any, X: Any, *, times: Any = None, ax: Any = None, **options: Any
+    ) -> Self:
         """Draw what ``predict_proba`` says of one sequence.
 
         Parameters
@@ -75,7 +79,7 @@ class MarginalsDisplay:
         probabilities = asked(estimator.predict_proba, X, times)
         return cls(probabilities, estimator.classes_.tolist(), times=times).plot(ax, **options)
 
-    def plot(self, ax=None, *, colors=None, legend=True):
+    def plot(self, ax: Any = None, *, colors: Any = None, legend: bool = True) -> Self:
         """Draw the bands.
 
         Parameters

@@ -1,5 +1,7 @@
 """SequenceDisplay: signal, paths and marginals of one sequence, one above the other."""
 
+from typing import Any, Self
+
 import numpy as np
 
 from .marginals import MarginalsDisplay
@@ -50,7 +52,15 @@ class SequenceDisplay:
     ['0']
     """
 
-    def __init__(self, signal, paths, marginals=None, *, times=None, names=None):
+    def __init__(
+        self,
+        signal: Any,
+        paths: Any,
+        marginals: Any = None,
+        *,
+        times: Any = None,
+        names: Any = None,
+    ) -> None:
         if names is None and hasattr(signal, "columns"):
             names = list(signal.columns)
         self.signal = np.asarray(signal)
@@ -63,7 +73,16 @@ class SequenceDisplay:
         self.times = check_times(times, len(self.signal))
 
     @classmethod
-    def from_estimator(cls, estimator, X, y=None, *, times=None, names=None, **options):
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any = None,
+        *,
+        times: Any = None,
+        names: Any = None,
+        **options: Any,
+    ) -> Self:
         """Decode and smooth one sequence and draw it.
 
         Parameters
@@ -94,7 +113,7 @@ class SequenceDisplay:
         strips = PathDisplay(paths, truth=truth, labels=labels, times=times)
         return cls(X, strips, marginals, times=times, names=names).plot(**options)
 
-    def plot(self, *, colors=None, width=9.0):
+    def plot(self, *, colors: Any = None, width: float = 9.0) -> Self:
         """Draw the three parts in a new figure.
 
         Parameters

@@ -1,5 +1,7 @@
 """PathDisplay: label paths as coloured strips."""
 
+from typing import Any, Self
+
 import numpy as np
 
 from .strips import draw_strip, finish_rows, reduced, underline
@@ -47,7 +49,9 @@ class PathDisplay:
     [False, True, False, True, False]
     """
 
-    def __init__(self, paths, *, truth=None, labels=None, times=None):
+    def __init__(
+        self, paths: Any, *, truth: Any = None, labels: Any = None, times: Any = None
+    ) -> None:
         self.paths = {name: np.asarray(path) for name, path in paths.items()}
         self.truth = truth
         lengths = {name: len(path) for name, path in self.paths.items()}
@@ -61,7 +65,16 @@ class PathDisplay:
         self.times = check_times(times, self.n_steps)
 
     @classmethod
-    def from_predictions(cls, y_true, y_pred, *, labels=None, times=None, ax=None, **options):
+    def from_predictions(
+        cls,
+        y_true: Any,
+        y_pred: Any,
+        *,
+        labels: Any = None,
+        times: Any = None,
+        ax: Any = None,
+        **options: Any,
+    ) -> Self:
         """Draw one true path above decoded ones.
 
         Parameters
@@ -82,7 +95,16 @@ class PathDisplay:
         return cls(paths, truth=truth, labels=labels, times=times).plot(ax, **options)
 
     @classmethod
-    def from_estimator(cls, estimator, X, y=None, *, times=None, ax=None, **options):
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any = None,
+        *,
+        times: Any = None,
+        ax: Any = None,
+        **options: Any,
+    ) -> Self:
         """Decode one sequence and draw the path.
 
         Parameters
@@ -107,7 +129,16 @@ class PathDisplay:
         return cls.from_predictions(y, paths, labels=labels, times=times, ax=ax, **options)
 
     @classmethod
-    def from_kbest(cls, estimator, X, k=5, *, times=None, ax=None, **options):
+    def from_kbest(
+        cls,
+        estimator: Any,
+        X: Any,
+        k: int = 5,
+        *,
+        times: Any = None,
+        ax: Any = None,
+        **options: Any,
+    ) -> Self:
         """Draw the k best paths of one sequence; a red line marks where they leave the best.
 
         Parameters
@@ -137,8 +168,16 @@ class PathDisplay:
 
     @classmethod
     def from_samples(
-        cls, estimator, X, n_samples=20, *, times=None, random_state=None, ax=None, **options
-    ):
+        cls,
+        estimator: Any,
+        X: Any,
+        n_samples: int = 20,
+        *,
+        times: Any = None,
+        random_state: Any = None,
+        ax: Any = None,
+        **options: Any,
+    ) -> Self:
         """Draw paths drawn given the data: where the strips disagree, the path is uncertain.
 
         Parameters
@@ -162,11 +201,19 @@ class PathDisplay:
         paths = {f"draw {k + 1}": path for k, path in enumerate(drawn)}
         return cls(paths, labels=_classes(estimator), times=times).plot(ax, **options)
 
-    def mistakes(self, name):
+    def mistakes(self, name: Any) -> Any:
         """Where a path differs from the true one, bool (n_steps,)."""
         return self.paths[name] != self.paths[self.truth]
 
-    def plot(self, ax=None, *, colors=None, legend=True, text=True, mistakes="differs from truth"):
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        colors: Any = None,
+        legend: bool = True,
+        text: bool = True,
+        mistakes: str = "differs from truth",
+    ) -> Self:
         """Draw the strips.
 
         Parameters

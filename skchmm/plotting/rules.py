@@ -1,5 +1,7 @@
 """What rules do to sequences: ExplanationDisplay, RuleCostDisplay."""
 
+from typing import Any, Self
+
 import numpy as np
 
 from .style import MISTAKE, PALETTE, asked, ink_and_paper, new_axes, shortened
@@ -37,13 +39,15 @@ class ExplanationDisplay:
     2
     """
 
-    def __init__(self, rows, n_steps, steps=None):
+    def __init__(self, rows: Any, n_steps: Any, steps: Any = None) -> None:
         self.rows = list(rows)
         self.n_steps = n_steps
         self.steps = dict(steps or {})
 
     @classmethod
-    def from_estimator(cls, estimator, X, *, times=None, ax=None, **options):
+    def from_estimator(
+        cls, estimator: Any, X: Any, *, times: Any = None, ax: Any = None, **options: Any
+    ) -> Self:
         """Explain one sequence and draw the conflict.
 
         Parameters
@@ -73,7 +77,7 @@ class ExplanationDisplay:
             rows.append((text, None if so_far.feasible else so_far.position))
         return cls(rows, found.n_steps, found.steps).plot(ax, **options)
 
-    def plot(self, ax=None):
+    def plot(self, ax: Any = None) -> Self:
         """Draw the bars.
 
         Parameters
@@ -144,7 +148,7 @@ class RuleCostDisplay:
     (2, 2)
     """
 
-    def __init__(self, costs, *, column="log_prob_gain"):
+    def __init__(self, costs: Any, *, column: str = "log_prob_gain") -> None:
         self.column = column
         self.rules = list(dict.fromkeys(costs["constraint"]))
         self.sequences = list(dict.fromkeys(costs["sequence"]))
@@ -152,7 +156,9 @@ class RuleCostDisplay:
         self.values = values.reshape(len(self.sequences), -1).T
 
     @classmethod
-    def from_estimator(cls, estimator, X, *, column="log_prob_gain", ax=None, **where):
+    def from_estimator(
+        cls, estimator: Any, X: Any, *, column: str = "log_prob_gain", ax: Any = None, **where: Any
+    ) -> Self:
         """Compute the costs and draw them.
 
         Parameters
@@ -169,7 +175,7 @@ class RuleCostDisplay:
         """
         return cls(estimator.constraint_costs(X, **where), column=column).plot(ax)
 
-    def plot(self, ax=None, *, cmap="Reds"):
+    def plot(self, ax: Any = None, *, cmap: str = "Reds") -> Self:
         """Draw the table; of many sequences those to which the rules cost most.
 
         Parameters

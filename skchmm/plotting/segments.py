@@ -1,5 +1,8 @@
 """SegmentConfusionDisplay: what became of the true segments."""
 
+from collections.abc import Collection
+from typing import Any, Self
+
 import numpy as np
 
 from .style import new_axes, runs
@@ -31,12 +34,21 @@ class SegmentConfusionDisplay:
     [[1, 0], [0, 1]]
     """
 
-    def __init__(self, counts, labels):
+    def __init__(self, counts: Any, labels: Any) -> None:
         self.counts = np.asarray(counts)
         self.labels = list(labels)
 
     @classmethod
-    def from_predictions(cls, y_true, y_pred, *, lengths=None, labels=None, ax=None, **options):
+    def from_predictions(
+        cls,
+        y_true: Any,
+        y_pred: Any,
+        *,
+        lengths: Collection[int] | None = None,
+        labels: Any = None,
+        ax: Any = None,
+        **options: Any,
+    ) -> Self:
         """Compare true and decoded paths.
 
         Parameters
@@ -68,7 +80,16 @@ class SegmentConfusionDisplay:
         return cls(counts, labels).plot(ax, **options)
 
     @classmethod
-    def from_estimator(cls, estimator, X, y, *, lengths=None, ax=None, **options):
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        lengths: Collection[int] | None = None,
+        ax: Any = None,
+        **options: Any,
+    ) -> Self:
         """Decode sequences and compare the paths with the true ones.
 
         Parameters
@@ -88,7 +109,7 @@ class SegmentConfusionDisplay:
             ax=ax, **options,
         )  # fmt: skip
 
-    def plot(self, ax=None, *, cmap="Blues"):
+    def plot(self, ax: Any = None, *, cmap: str = "Blues") -> Self:
         """Draw the table: shares of a row as colours, numbers of segments as text.
 
         Parameters

@@ -1,5 +1,7 @@
 """What all pictures share: colours, legends, places on the time axis. Needs matplotlib to draw."""
 
+from typing import Any
+
 import numpy as np
 
 # Tol's bright scheme and Okabe-Ito's black-free rest: told apart with any colour vision.
@@ -13,7 +15,7 @@ MOST_NAMES = 24  # labels that a legend or an axis names
 LONGEST = 28  # characters of a label
 
 
-def label_colors(labels, colors=None):
+def label_colors(labels: Any, colors: Any = None) -> Any:
     """A colour for every label: those given, the palette's for others, a colour wheel past it."""
     from matplotlib import colormaps
 
@@ -43,7 +45,7 @@ def legend_grid(names, width):
     return -(-len(widths) // rows), rows
 
 
-def add_legend(where, colors, *, mistakes=False, **options):
+def add_legend(where: Any, colors: Any, *, mistakes: Any = False, **options: Any) -> Any:
     """A legend of the labels above the axes (or figure) `where`; of many, the first.
 
     Parameters

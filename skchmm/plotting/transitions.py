@@ -1,5 +1,7 @@
 """TransitionDisplay: transition probabilities or rates, as a graph or as a table."""
 
+from typing import Any, Self
+
 import numpy as np
 
 from .style import ink_and_paper, label_colors, new_axes, readable_on, shortened
@@ -33,7 +35,7 @@ class TransitionDisplay:
     [(0, 1, 0.1)]
     """
 
-    def __init__(self, matrix, labels, *, generator=False):
+    def __init__(self, matrix: Any, labels: Any, *, generator: bool = False) -> None:
         self.matrix = np.asarray(matrix, dtype=np.float64)
         self.labels = list(labels)
         self.generator = generator
@@ -44,7 +46,7 @@ class TransitionDisplay:
             )
 
     @classmethod
-    def from_estimator(cls, estimator, *, ax=None, **options):
+    def from_estimator(cls, estimator: Any, *, ax: Any = None, **options: Any) -> Self:
         """Draw `transmat_`, or `generator_`, of a fitted estimator.
 
         Parameters
@@ -62,12 +64,20 @@ class TransitionDisplay:
         labels = estimator.classes_.tolist()
         return cls(matrix, labels, generator=generator).plot(ax, **options)
 
-    def arrows(self, threshold=0.0):
+    def arrows(self, threshold: float = 0.0) -> Any:
         """(from, to, value) of the changes of label above a threshold."""
         changes = self.matrix - np.diag(np.diag(self.matrix))
         return [(i, j, float(changes[i, j])) for i, j in np.argwhere(changes > threshold).tolist()]
 
-    def plot(self, ax=None, *, kind="auto", threshold=None, colors=None, cmap="Blues"):
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        kind: str = "auto",
+        threshold: Any = None,
+        colors: Any = None,
+        cmap: str = "Blues",
+    ) -> Self:
         """Draw the graph or the table.
 
         Parameters
