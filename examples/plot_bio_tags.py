@@ -28,13 +28,9 @@ FIRST = ["Ana", "Bo", "Carl", "Dana", "Eva", "Finn", "Paris", "Jordan", "Georgia
 LAST = ["Berg", "Costa", "Silva", "Lund", "Stone", "Rivers", "London", "Lincoln", "Vries", "Jordan"]
 PLACES = ["New York", "Paris", "Rio de Janeiro", "Jordan", "London", "San Jose", "Georgia", "Lund"]
 FRAMES = [
-    "{PER} met {PER} in {LOC}",
-    "the train from {LOC} to {LOC} was late",
-    "{PER} lives near {LOC}",
-    "in {LOC} , {PER} said nothing",
-    "{LOC} is far away from {LOC}",
-    "{PER} and {PER} left",
-]
+    "{PER} met {PER} in {LOC}", "the train from {LOC} to {LOC} was late", "{PER} and {PER} left",
+    "in {LOC} , {PER} said nothing", "{LOC} is far away from {LOC}", "{PER} lives near {LOC}",
+]  # fmt: skip
 
 
 def draw_sentence(rng):
@@ -45,32 +41,32 @@ def draw_sentence(rng):
             name = [rng.choice(FIRST), *([particle] if particle else []), rng.choice(LAST)]
         else:
             name = rng.choice(PLACES).split() if word == "{LOC}" else []
-        kind = word.strip("{}")
         words += name or [word]
-        tags += [f"{'I' if k else 'B'}-{kind}" for k in range(len(name))] or ["O"]
+        tags += [f"{'I' if k else 'B'}-{word[1:-1]}" for k in range(len(name))] or ["O"]
     return words, tags
 
 
 rng = np.random.default_rng(0)
-sentences = [draw_sentence(rng) for _ in range(600)]
-train, test = sentences[:100], sentences[100:]
+train, test = ([draw_sentence(rng) for _ in range(n)] for n in (100, 500))
 
 # %%
 # A classifier of single words
 # ----------------------------
 
 
-def features(words, k):
-    before = words[k - 1] if k else "START"
-    return {"word": words[k], "capital": words[k][0].isupper(), "after": before[0].isupper()}
+def rows(words):
+    """What the classifier sees of each word."""
+    capital = [word[0].isupper() for word in words]
+    columns = zip(words, capital, [False, *capital])
+    return [{"word": word, "capital": c, "capital before": b} for word, c, b in columns]
 
 
-rows = [features(words, k) for words, _ in train for k in range(len(words))]
 classifier = make_pipeline(DictVectorizer(), LogisticRegression(max_iter=1000))
-classifier.fit(rows, [tag for _, tags in train for tag in tags])
+classifier.fit(
+    [row for words, _ in train for row in rows(words)], [tag for _, tags in train for tag in tags]
+)
 tags = classifier.classes_.tolist()
-new_rows = [[features(words, k) for k in range(len(words))] for words, _ in test]
-scores = [classifier.predict_log_proba(each) for each in new_rows]
+scores = [classifier.predict_log_proba(rows(words)) for words, _ in test]
 
 # %%
 # The rules of the scheme
@@ -82,10 +78,8 @@ rules = [
     StartsIn([tag for tag in tags if not tag.startswith("I")]),
     ForbiddenEdges([(a, b) for a in tags for b in tags if b[0] == "I" and a[2:] != b[2:]]),
 ]
-uniform = np.full(len(tags), 1 / len(tags))
-decoder = ConstrainedHMM.from_parameters(
-    uniform, np.tile(uniform, (len(tags), 1)), states=tags, constraints=rules
-)
+even = np.full((len(tags), len(tags)), 1 / len(tags))
+decoder = ConstrainedHMM.from_parameters(even[0], even, states=tags, constraints=rules)
 answers = {
     "word by word": [np.array(tags)[each.argmax(axis=1)] for each in scores],
     "with the rules": decoder.predict(scores),
@@ -102,8 +96,5 @@ for name, paths in answers.items():
 before, after = ([path.tolist() for path in paths] for paths in answers.values())
 mended = [k for k, (_, truth) in enumerate(test) if before[k] != truth == after[k]]
 for k in mended[:3]:
-    words, truth = test[k]
-    print()
-    print(*(f"{word:>8s}" for word in words))
-    for paths in answers.values():
-        print(*(f"{tag:>8s}" for tag in paths[k]))
+    for row in (test[k][0], before[k], after[k]):
+        print(*(f"{word:>8s}" for word in row))

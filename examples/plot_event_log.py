@@ -27,8 +27,8 @@ from skchmm.metrics import trajectory_validity_rate
 
 file = Path(get_data_home()) / "receipt" / "receipt.csv.gz"
 if file.exists():
-    with gzip.open(file, "rt") as lines:
-        rows = [line.split(",")[:2] for line in list(lines)[1:]]
+    lines = gzip.decompress(file.read_bytes()).decode().splitlines()
+    rows = [line.split(",")[:2] for line in lines[1:]]
     cases = [[name for _, name in rows] for _, rows in groupby(rows, key=lambda row: row[0])]
     print(f"{len(cases)} cases of the receipt log")
 else:
@@ -60,23 +60,16 @@ train, test = order[: int(0.7 * len(order))], order[int(0.7 * len(order)) :]
 # Of a few templates, keep what holds in every case that was written down correctly. A rule must
 # apply to thirty of them at least.
 
-
-def next_of(a, case):
-    """What directly follows a; None where a is the last."""
-    return {after for name, after in zip(case, [*case[1:], None]) if name == a}
-
-
 having = {a: [truth[k].tolist() for k in train if a in truth[k]] for a in activities}
 often = [a for a in activities if len(having[a]) >= 30]
-ends = [sorted({truth[k][place] for k in train}) for place in (0, -1)]
-rules = [declare.Init(ends[0]), declare.End(ends[1])]
+rules = [declare.Init({truth[k][0] for k in train}), declare.End({truth[k][-1] for k in train})]
 rules += [declare.Absence(a, 2) for a in often if all(case.count(a) == 1 for case in having[a])]
 for a, b in permutations(often, 2):
     if all(b in case and case.index(b) < case.index(a) for case in having[a]):
         rules.append(declare.Precedence(b, a))
     if all(b in case[case.index(a) :] for case in having[a]) and len(having[b]) < len(train):
         rules.append(declare.RespondedExistence(a, b))
-    if all(next_of(a, case) == {b} for case in having[a]):
+    if all(c[k + 1 : k + 2] == [b] for c in having[a] for k, name in enumerate(c) if name == a):
         rules.append(declare.ChainResponse(a, b))
 
 # %%
@@ -85,29 +78,23 @@ for a, b in permutations(often, 2):
 #
 # The observations are the entries of the log, the hidden states the activities that took place.
 
-emission = Categorical(symbols=activities)
-model = ConstrainedHMM(states=activities, emission=emission)
+model = ConstrainedHMM(states=activities, emission=Categorical(symbols=activities))
 model.fit([noisy[k] for k in train], [truth[k] for k in train])
 ruled = model.with_constraints(rules)
-print(
-    f"{len(rules)} rules compile to {ruled.graph_.n_nodes} nodes and {ruled.graph_.n_edges} edges"
-)
-logs = {"as logged": [noisy[k] for k in test]}
-logs["without rules"] = model.predict(logs["as logged"])
-logs["with the rules"] = ruled.predict(logs["as logged"])
-exact = {}
+print(f"{len(rules)} rules compile to {ruled.graph_}")
+X, exact = [noisy[k] for k in test], {}
+logs = {"as logged": X, "without rules": model.predict(X), "with the rules": ruled.predict(X)}
 for name, log in logs.items():
     wrong = [np.sum(truth[k] != case) for k, case in zip(test, log)]
     exact[name] = np.mean(np.equal(wrong, 0))
     valid = trajectory_validity_rate(log, rules)
-    print(f"{name:15s} {exact[name]:.3f} exact, {np.mean(wrong):.2f} entries wrong per case, "
-          f"{valid:.3f} keep the rules")  # fmt: skip
+    counts = f"{np.mean(wrong):.2f} entries wrong per case, {valid:.3f} keep the rules"
+    print(f"{name:15s} {exact[name]:.3f} of cases exact, {counts}")
 
 # %%
 # One case, as it was logged and as it was repaired.
 
 for k, logged, plain, repaired in zip(test, *logs.values()):
     if (repaired == truth[k]).all() and (plain != truth[k]).any():
-        for name, case in (("as logged", logged), ("repaired ", repaired)):
-            print(f"{name}: {', '.join(case)}")
+        print(f"as logged: {', '.join(logged)}\nrepaired:  {', '.join(repaired)}")
         break

@@ -13,18 +13,16 @@ that was learned from other genes.
 import sys
 from time import perf_counter
 
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.model_selection import KFold
 
-from skchmm import ConstrainedHMM
+from skchmm import ConstrainedHMM, satisfies
 from skchmm.constraints import Regex
 from skchmm.datasets import load_fly_genes
 from skchmm.emissions import Categorical
-from skchmm.metrics import (
-    sequence_accuracy_score,
-    sequence_macro_f1_score,
-    trajectory_validity_rate,
-)
+from skchmm.metrics import sequence_accuracy_score, sequence_macro_f1_score
+from skchmm.plotting import PathDisplay
 
 genes = load_fly_genes()
 in_codons = load_fly_genes(codon_positions=True)  # START1 START2 START3 CDS1 CDS2 CDS3 CDS1 ...
@@ -76,7 +74,7 @@ for name, decoder in decoders.items():
     decoded[name], seconds = label_genes(*decoder)
     right = sequence_accuracy_score(genes.y, decoded[name], average=None)
     macro_f1 = sequence_macro_f1_score(genes.y, decoded[name])
-    valid = trajectory_validity_rate(decoded[name], whole_codons)
+    valid = np.mean([satisfies(path, whole_codons, genes.states) for path in decoded[name]])
     print(f"{name:15s} {right.mean():8.3f} {macro_f1:9.3f} {valid:6.3f} {sum(right == 1):6d}")
     times.append(f"{1000 * seconds:.0f}")
 print(f"\nDecoding all {sum(map(len, genes.X)):,} letters took {', '.join(times)} milliseconds.")
@@ -88,37 +86,14 @@ print(f"\nDecoding all {sum(map(len, genes.X)):,} letters took {', '.join(times)
 # Of the genes that are exact with the frame, the one that the same model without it labelled worst.
 # A red line runs under letters that are labelled wrongly.
 
-
-def draw():
-    """The paths of one gene."""
-    import matplotlib.pyplot as plt
-
-    from skchmm.plotting import PathDisplay, label_colors
-
-    plain, ruled = (
-        sequence_accuracy_score(genes.y, decoded[name], average=None)
-        for name in ("codons", "codons, frame")
-    )
-    k = int(np.argmax(np.where(ruled == 1, ruled - plain, 0)))
-    names = {
-        "letters": "letters,\nwithout rules",
-        "letters, order": "letters,\nwith the order",
-        "codons": "codons,\nwithout rules",
-        "codons, frame": "codons,\nwith the frame",
-    }
-    figure, ax = plt.subplots(figsize=(10, 3.6), layout="constrained")
-    colors = label_colors(
-        genes.states, {"UTR5": "#dddddd", "UTR3": "#bbbbbb", "CDS": "#66ccee", "START": "#228833"}
-    )
-    PathDisplay.from_predictions(
-        genes.y[k], {text: decoded[name][k] for name, text in names.items()},
-        labels=genes.states, ax=ax, colors=colors,
-    )  # fmt: skip
-    ax.set_xlabel(f"letter of the transcript {genes.ids[k]}")
-    return figure
-
-
-figure = draw()
+plain = sequence_accuracy_score(genes.y, decoded["codons"], average=None)
+k = int(np.argmax(np.where(right == 1, right - plain, 0)))
+figure, ax = plt.subplots(figsize=(10, 3.6), layout="constrained")
+colors = dict(zip(genes.states, ["#dddddd", "#228833", "#66ccee", "#ccbb44", "#bbbbbb"]))
+rules = [",\nwithout rules", "\nwith the order", ",\nwithout rules", "\nwith the frame"]
+paths = {name.split()[0] + rule: decoded[name][k] for name, rule in zip(decoded, rules)}
+PathDisplay.from_predictions(genes.y[k], paths, labels=genes.states, ax=ax, colors=colors)
+ax.set_xlabel(f"letter of the transcript {genes.ids[k]}")
 if len(sys.argv) > 1 and sys.argv[1].endswith(".png"):
     figure.savefig(sys.argv[1], dpi=150)
     print(f"One gene, true and as labelled, is drawn in {sys.argv[1]}.")

@@ -23,20 +23,6 @@ train, test = range(30), range(30, 44)
 model = ConstrainedHMM(emission=Categorical(order=2), constraints=FRAME, smoothing=0.01)
 model.fit([genes.X[k] for k in train], [genes.y[k] for k in train])
 
-# %%
-# A gene that is not clear
-# ------------------------
-#
-# The probability of the best path given the letters is the ratio of two likelihoods. We take the
-# test gene where it is lowest.
-
-X_test = [genes.X[k] for k in test]
-best = np.array([model.decode(x)[0] for x in X_test])
-sure = np.exp(best - model.log_likelihood(X_test))
-print("probability of the best path:", " ".join(f"{p:.2f}" for p in np.sort(sure)))
-k = int(test[int(np.argmin(sure))])
-x, y = genes.X[k], genes.y[k]
-
 
 def coding_part(path):
     """Where the coding part begins and ends."""
@@ -44,15 +30,31 @@ def coding_part(path):
     return int(inside[0]), int(inside[-1]) + 1
 
 
-print(f"{genes.ids[k]}: the coding part is {coding_part(y)} of {len(x)} letters")
-
 # %%
 # The ten best paths
 # ------------------
+#
+# How often is the true path the best, and how often is it among the ten best?
 
+X_test = [genes.X[k] for k in test]
+found = model.kbest(X_test, 10)
+places = []
+for k, paths in zip(test, found):
+    parts = [coding_part(path) for _, path in paths]
+    truth = coding_part(genes.y[k])
+    places.append(parts.index(truth) if truth in parts else None)
+n_best, n_ten = places.count(0), len(places) - places.count(None)
+print(f"{len(test)} genes: the best path is right for {n_best}, one of the ten best for {n_ten}")
+
+# %%
+# The gene for which best and second best are closest. Divided by the likelihood of the letters,
+# they are probabilities.
+
+closest = int(np.argmin([paths[0][0] - paths[1][0] for paths in found]))
+paths, x, y = found[closest], X_test[closest], genes.y[test[closest]]
 total = model.log_likelihood(x)[0]
-paths = model.kbest(x, 10)
-for log_prob, path in paths:
+print(f"{genes.ids[test[closest]]}: the coding part is {coding_part(y)} of {len(x)} letters")
+for log_prob, path in paths[:5]:
     print(f"{np.exp(log_prob - total):.3f}  {coding_part(path)}")
 
 # %%
@@ -67,19 +69,16 @@ counts = Counter(coding_part(path) for path in draws)
 for log_prob, path in paths[:3]:
     drawn = counts[coding_part(path)] / 1000
     print(f"{coding_part(path)}: probability {np.exp(log_prob - total):.3f}, drawn {drawn:.3f}")
-lengths = [end - start for start, end in map(coding_part, draws)]
-start, end = coding_part(y)
-print(f"length of the coding part: {np.mean(lengths):.0f} in the mean, {end - start} in truth")
+start = coding_part(y)[0]
+later = np.mean([coding_part(path)[0] > start for path in draws])
+print(f"the probability that it begins after letter {start} is {later:.2f}")
 
 # %%
-# Where the coding part begins and ends, in the draws and in truth.
+# Where the coding part begins, in the draws and in truth.
 
-figure, axes = plt.subplots(1, 2, figsize=(9, 2.8), layout="constrained", sharey=True)
-for ax, place, name in zip(axes, (0, 1), ("begins", "ends")):
-    places = [coding_part(path)[place] for path in draws]
-    ax.hist(places, bins=np.linspace(0, len(x), 60), color="#4477aa")
-    ax.axvline(coding_part(y)[place], color="#c1121f", lw=1.5, label="truth")
-    ax.set_xlabel(f"letter where the coding part {name}")
-    ax.spines[["top", "right"]].set_visible(False)
-axes[0].set_ylabel("draws out of 1000")
-axes[0].legend(frameon=False)
+figure, ax = plt.subplots(figsize=(9, 2.6), layout="constrained")
+ax.hist([coding_part(path)[0] for path in draws], bins=np.arange(300, 800, 6), color="#4477aa")
+ax.axvline(start, color="#c1121f", lw=1.5, label="truth")
+ax.set(xlabel="letter where the coding part begins", ylabel="draws out of 1000")
+ax.legend(frameon=False)
+ax.spines[["top", "right"]].set_visible(False)

@@ -1,6 +1,10 @@
 """The examples of the gallery run, and find what they say; the README has what the demo prints."""
 
+import math
+import re
 import runpy
+import shutil
+import subprocess
 import sys
 from itertools import groupby
 from pathlib import Path
@@ -169,8 +173,9 @@ def _(names, printed):
     probabilities = [log_prob for log_prob, _ in names["paths"]]
     assert probabilities == sorted(probabilities, reverse=True)
     assert len({names["coding_part"](path) for _, path in names["paths"]}) == 10
+    assert 0 < names["n_best"] < names["n_ten"]
     share = names["counts"][names["coding_part"](names["paths"][0][1])] / 1000
-    best = names["sure"].min()
+    best = math.exp(probabilities[0] - names["total"])
     assert abs(share - best) < 4 * (best * (1 - best) / 1000) ** 0.5
 
 
@@ -237,5 +242,21 @@ def test_examples_take_real_files_where_there_are_some(name, monkeypatch, capsys
         assert "58 of them follow" in printed
 
 
-def test_there_are_at_least_sixteen_examples():
+def test_there_are_at_least_sixteen_short_examples():
     assert len(EXAMPLES) >= 16
+    lengths = {path.name: len(path.read_text().splitlines()) for path in EXAMPLES}
+    assert {name: n for name, n in lengths.items() if not 40 <= n <= 100} == {}
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+def test_the_demo_installs_what_it_needs_and_no_more(tmp_path):
+    command = ["make", "-n", "-C", str(ROOT), f"VENV={tmp_path / 'venv'}"]
+    demo, test = (
+        subprocess.run([*command, goal], capture_output=True, text=True, check=True).stdout
+        for goal in ("demo", "test")
+    )
+    assert " plot > " in demo
+    assert " test lint > " not in demo
+    assert " test lint > " in test
+    assert demo.count("pip") < test.count("pip")
+    assert re.search(r"SKCHMM_BUILD_JOBS=\d+ .*build_ext --inplace -j \d+", demo)
