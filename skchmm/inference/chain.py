@@ -22,6 +22,7 @@ from ..emissions.base import check_size
 from ..graph.augmented import WIDTH
 from ..graph.completion import Live, positions_of_death
 from .kbest import iterate_paths
+from .levels import HUGE, add_levels, take_off_levels
 from .schedule import spread, work_through
 from .settings import settings
 
@@ -114,6 +115,7 @@ class ScoredChain:
 
     def _forward_backward(self, frames, offsets, marginals, n_jobs):
         log_z = np.full(len(offsets) - 1, -np.inf)
+        frames, levels = take_off_levels(frames)
         posteriors = np.empty((frames.n_steps, self.graph.n_states)) if marginals else None
 
         def run(begin, end):
@@ -124,6 +126,7 @@ class ScoredChain:
 
         if self.graph.n_nodes > 0:
             spread(run, offsets, n_jobs)
+        add_levels(log_z, levels, frames, offsets)
         mark_infeasible(posteriors, log_z, offsets)
         return Smoothed(log_z, posteriors, None)
 
@@ -224,6 +227,7 @@ class Chain(ScoredChain):
         """
         graph, T = self.graph, frames.n_steps
         graph.controller.check_length(T)
+        frames, _ = take_off_levels(frames)
         paths = np.empty((n_paths, T), dtype=np.int32)
         possible = draw_paths(
             graph.layout, self.weights, self.log_weights, self.log_start, frames.table,
@@ -297,10 +301,10 @@ class _Sums:
             table, row_max, _ = self.scaled
         lanes_sums(
             self.graph.layout, chain.weights, chain.smallest_weight, chain.start, table, row_max,
-            self.index, self.offsets, self.seq_weights, order, chunk, self.log_z, self.posteriors,
-            self.edges,
+            self.index, self.offsets, self.seq_weights, order, chunk, self.log_z, self.redo,
+            self.posteriors, self.edges,
         )  # fmt: skip
-        return chosen[:0]
+        return np.flatnonzero(self.redo)
 
     def two_ended(self, chosen):
         graph, chain = self.graph, self.chain
@@ -332,11 +336,15 @@ class _Sums:
 
     def log_space(self, chosen):
         chain = self.chain
+        frames, levels = take_off_levels(self.frames)
+        log_z = np.zeros(len(self.log_z))
         forward_backward_log(
-            self.graph.layout, chain.log_weights, chain.log_start, self.frames.table, self.index,
-            self.offsets, self.seq_weights, chosen, settings.table_bytes, self.log_z,
+            self.graph.layout, chain.log_weights, chain.log_start, frames.table, self.index,
+            self.offsets, self.seq_weights, chosen, settings.table_bytes, log_z,
             self.posteriors, self.edges,
         )  # fmt: skip
+        add_levels(log_z, levels, frames, self.offsets)
+        self.log_z[chosen] = log_z[chosen]
         return chosen[:0]
 
 
@@ -358,6 +366,7 @@ def _decode(chain, frames, offsets, labels, n_jobs):
 
         def run():
             decode()
+            _decode_huge(chain, part, cut, of_nodes, found, log_prob[begin:end])
             if not whole_numbers:
                 labels.take(found, out=answer, mode="clip")  # of an infeasible path, anything
 
@@ -383,6 +392,16 @@ def _decoding(chain, frames, offsets, order, of_nodes, path, log_prob):
         viterbi, graph.layout, chain.log_weights, chain._max_entries, chain.log_start, table,
         by_node, index, offsets, of_nodes, settings.table_bytes, path, log_prob,
     )  # fmt: skip
+
+
+def _decode_huge(chain, frames, offsets, of_nodes, path, log_prob):
+    """Again, if scores are so large that sums of them may have lost their digits."""
+    if not (np.abs(log_prob) > HUGE).any(where=log_prob > -np.inf):
+        return
+    frames, levels = take_off_levels(frames)
+    if levels is not None:
+        _decoding(chain, frames, offsets, None, of_nodes, path, log_prob)()
+        add_levels(log_prob, levels, frames, offsets)
 
 
 def labelled(path, labels):

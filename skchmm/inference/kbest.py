@@ -5,6 +5,7 @@ from itertools import islice
 import numpy as np
 
 from .._kernels.discrete.kbest import BestPaths
+from .levels import HUGE, add_levels, take_off_levels
 
 
 def iterate_paths(chain, frames, begin, end):
@@ -29,21 +30,26 @@ def iterate_paths(chain, frames, begin, end):
         State indices. No path comes twice.
     """
     chain.graph.controller.check_length(end - begin)
-    paths = BestPaths(
-        chain.graph.layout,
-        chain.log_weights,
-        chain.log_start,
-        frames.table,
-        frames.rows,
-        begin,
-        end - begin,
-    )
-    while True:
-        path = np.empty(end - begin, dtype=np.int32)
+    frames, T = frames.part(begin, end), end - begin
+    path, level = np.empty(T, dtype=np.int32), np.zeros(1)
+    paths = _paths(chain, frames)
+    log_prob = paths.next_into(path)
+    if HUGE < abs(log_prob) < np.inf:
+        frames, levels = take_off_levels(frames)
+        add_levels(level, levels, frames, np.array([0, T]))
+        paths = _paths(chain, frames)
         log_prob = paths.next_into(path)
-        if log_prob == -np.inf:
-            return
-        yield log_prob, path
+    while log_prob > -np.inf:
+        yield log_prob + float(level[0]), path
+        path = np.empty(T, dtype=np.int32)
+        log_prob = paths.next_into(path)
+
+
+def _paths(chain, frames):
+    return BestPaths(
+        chain.graph.layout, chain.log_weights, chain.log_start, frames.table, frames.rows, 0,
+        frames.n_steps,
+    )  # fmt: skip
 
 
 def best_paths(chain, frames, begin, end, k):

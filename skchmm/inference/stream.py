@@ -12,6 +12,7 @@ from ..exceptions import InfeasibleSequenceError, InfeasibleSequenceWarning, war
 from ..graph.completion import Live
 from ..sequences.forms import Sequences
 from ..sequences.values import as_array, concatenate, is_missing, plain
+from .levels import take_off_levels
 
 
 class Update(NamedTuple):
@@ -239,6 +240,7 @@ class ConstrainedStream:
         rows = [*self._rows[max(len(self._rows) - order, 0) :], _row(x, model.n_features_in_)]
         X = concatenate(rows)
         frames = model._frames(Sequences(X, np.array([0, len(X)]), "stacked", name="x"))
+        frames, _ = take_off_levels(frames.part(len(X) - 1, len(X)))  # marginals are as before
         return rows, np.ascontiguousarray(frames.dense()[-1])
 
 

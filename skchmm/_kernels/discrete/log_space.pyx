@@ -22,6 +22,14 @@ cdef struct Model:
     const int32_t *rows
 
 
+cdef double FAR = -1e6           # a logarithm of a sum that is added to less loses digits
+
+
+cdef struct Mass:
+    double top                   # the largest term, as a logarithm
+    double total                 # the sum of all, divided by it
+
+
 cdef struct Work:
     Table alpha
     double *beta
@@ -73,6 +81,7 @@ cdef void back_step(const Graph *g, const Model *p, int64_t e, int64_t step, con
     """From beta of a step to that of the step before, whose alpha is given."""
     cdef int64_t N = g.n_nodes, m, k
     cdef double v, norm
+    cdef Mass mass
     cdef double *swap
     cdef const int32_t *start = edges_into(g, e)
     cdef const double *log_b = p.log_table + frame(p.rows, step) * g.n_states
@@ -80,9 +89,12 @@ cdef void back_step(const Graph *g, const Model *p, int64_t e, int64_t step, con
         w.beta[m] += log_b[g.node_states[m]]
     back_row(g, p.log_weights, e, w.beta, w.top, w.beta_before)
     if counts != NULL:
-        norm = log_mass(N, alpha, w.beta_before)
+        mass = mass_of(N, alpha, w.beta_before)
+        if mass.top < FAR:
+            count_from_afar(g, p, start, alpha, w.beta, counts)
+        norm = mass.top + log(mass.total)
         for m in range(N):
-            v = w.beta[m] - norm
+            v = w.beta[m] - norm if mass.top >= FAR else -INFINITY
             if v > -INFINITY:
                 for k in range(start[m], start[m + 1]):
                     counts[k] += exp(alpha[g.sources[k]] + p.log_weights[k] + v)
@@ -92,24 +104,46 @@ cdef void back_step(const Graph *g, const Model *p, int64_t e, int64_t step, con
     w.beta_before = swap
 
 
-cdef inline double log_mass(int64_t N, const double *alpha, const double *beta) noexcept nogil:
+cdef inline Mass mass_of(int64_t N, const double *alpha, const double *beta) noexcept nogil:
     cdef int64_t m
+    cdef Mass mass
+    mass.top, mass.total = -INFINITY, 0.0
+    for m in range(N):
+        mass.top = max(mass.top, alpha[m] + beta[m])
+    for m in range(N):
+        mass.total += exp(alpha[m] + beta[m] - mass.top)
+    return mass
+
+
+cdef void count_from_afar(const Graph *g, const Model *p, const int32_t *start,
+                          const double *alpha, const double *after,
+                          double *counts) noexcept nogil:
+    """The counts of a step, which sum to 1 whatever has been rounded."""
+    cdef int64_t m, k
     cdef double top = -INFINITY, total = 0.0
-    for m in range(N):
-        top = max(top, alpha[m] + beta[m])
-    for m in range(N):
-        total += exp(alpha[m] + beta[m] - top)
-    return top + log(total)
+    for m in range(g.n_nodes):
+        for k in range(start[m], start[m + 1]):
+            top = max(top, alpha[g.sources[k]] + p.log_weights[k] + after[m])
+    for m in range(g.n_nodes):
+        for k in range(start[m], start[m + 1]):
+            total += exp(alpha[g.sources[k]] + p.log_weights[k] + after[m] - top)
+    for m in range(g.n_nodes):
+        for k in range(start[m], start[m + 1]):
+            counts[k] += exp(alpha[g.sources[k]] + p.log_weights[k] + after[m] - top) / total
 
 
 cdef inline void put_gamma(const Graph *g, const double *alpha, const double *beta,
                            double *gamma) noexcept nogil:
     cdef int64_t m, i
-    cdef double norm = log_mass(g.n_nodes, alpha, beta)
+    cdef Mass mass = mass_of(g.n_nodes, alpha, beta)
+    cdef double norm = mass.top + log(mass.total)
     for i in range(g.n_states):
         gamma[i] = 0.0
     for m in range(g.n_nodes):
-        gamma[g.node_states[m]] += exp(alpha[m] + beta[m] - norm)
+        if mass.top < FAR:
+            gamma[g.node_states[m]] += exp(alpha[m] + beta[m] - mass.top) / mass.total
+        else:
+            gamma[g.node_states[m]] += exp(alpha[m] + beta[m] - norm)
 
 
 cdef void backward(const Graph *g, const Model *p, int64_t origin, int64_t T, Work *w,

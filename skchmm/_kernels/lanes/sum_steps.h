@@ -7,6 +7,8 @@
 /* Sums of 8 sequences are kept within these bounds. */
 #define LANES_LOW 1e-30
 #define LANES_HIGH 1e20
+/* Ratios below e^-this are not held: exponents would grow beyond the whole numbers of doubles. */
+#define LANES_RATIO 1e8
 /* Steps of which expected counts are added up before they go to memory. */
 #define LANES_STEPS 8
 
@@ -24,12 +26,14 @@
 
 /* Logarithms to probabilities relative to the largest of a step, in place. The largest are added
  * to `total` for the first active(t) lanes. A step in which one of these has a ratio below log_lossy
- * is marked, and its numbers are exp 2^-scales. Returns whether there is one. */
+ * is marked, and its numbers are exp 2^-scales. Returns whether there is one. Lanes with a ratio that
+ * is positive but not held are added to `beyond`. */
 TARGET static int NAME(lanes_exp)(int64_t n, int64_t n_states, double log_lossy,
                                   const int8_t *active, double *table, double *total,
-                                  double *scales, uint8_t *lossy)
+                                  double *scales, uint8_t *lossy, int *beyond)
 {
     const W8 zero = SPREAD(0.0), none = SPREAD(-INFINITY), limit = SPREAD(log_lossy);
+    const W8 held = SPREAD(-LANES_RATIO);
     int any = 0;
     for (int64_t t = 0; t < n; t++, table += 8 * n_states, scales += 8 * n_states) {
         double tops[8];
@@ -51,6 +55,8 @@ TARGET static int NAME(lanes_exp)(int64_t n, int64_t n_states, double log_lossy,
         for (int64_t i = 0; i < n_states; i++) {
             W8 x = LOAD(table + 8 * i);
             if (lossy[t]) {
+                *beyond |= ABOVE(held, x) & ABOVE(x, none) & ((1 << active[t]) - 1);
+                x = PICK(held, x, none, x);
                 W8 k = ROUND(MUL(x, SPREAD(PER_LOG2)));
                 k = PICK(limit, x, PICK(x, none, k, zero), zero);
                 x = FMA(k, SPREAD(-LOG2_REST), FMA(k, SPREAD(-LOG2_FIRST), x));

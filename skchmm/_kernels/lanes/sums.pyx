@@ -33,7 +33,7 @@ cdef extern from "lanes/sum_steps.h" nogil:
                     double *out)
     int LANES_STEPS
     int lanes_exp(int64_t n, int64_t n_states, double log_lossy, const int8_t *active,
-                  double *table, double *total, double *scales, uint8_t *lossy)
+                  double *table, double *total, double *scales, uint8_t *lossy, int *beyond)
     int64_t lanes_sum_run(const Side *, const double *weights, int64_t n, int64_t n_states,
                           const double *emit, double *here, int watched, double *low,
                           double *high)
@@ -81,6 +81,7 @@ cdef struct Work:
     double *scales               # (steps, n_states, 8): exponents of emissions, in lossy steps
     uint8_t *lossy               # which these are
     bint any_lossy
+    int beyond                   # lanes with emissions that they cannot hold
     int64_t chunk                # steps that alpha and emit hold
     bint keep                    # whether they are gone back to
     double *kept                 # of each chunk, alpha before it and the exponents, (n_nodes, 8)
@@ -94,6 +95,7 @@ cdef struct Job:
     const int64_t *order
     const double *seq_weights
     double *log_z
+    uint8_t *left
     double *gamma                # NULL: the forward pass is all
     double *counts               # (pieces, edges), or NULL
     int64_t n                    # sequences
@@ -160,7 +162,7 @@ cdef void load(const Graph *g, const Model *p, const Group *group, int64_t first
         w.active[t] = <int8_t> active_at(group, first + t)
     if p.row_max == NULL:
         w.any_lossy = lanes_exp(n, g.n_states, p.log_lossy, w.active, w.emit, total, w.scales,
-                                w.lossy)
+                                w.lossy, &w.beyond)
         return
     for t in range(n):
         for l in range(w.active[t]):
@@ -188,6 +190,7 @@ cdef void forward(const Graph *g, const Model *p, const Group *group, Work *w,
     for l in range(LANES):
         total[l], w.x.live[l] = 0.0, 1.0
     w.x.stale = True
+    w.beyond = 0
     while begin < T:
         if begin > 0:
             memcpy(w.alpha, w.alpha + w.chunk * N, N * sizeof(double))
@@ -334,6 +337,7 @@ def lanes_sums(Layout layout,                   # IN
                const int64_t[::1] order,        # IN, the sequences, longest first
                int64_t chunk,                   # IN, steps to keep; others are computed twice
                double[::1] log_z,               # OUT, -inf where infeasible
+               uint8_t[::1] left,               # OUT, 1: scores too far apart, for log space
                double[:, ::1] gamma=None,       # OUT or None: the forward pass is all
                double[::1] counts=None):        # INOUT or None, one an edge
     """Likelihoods, marginals of the states, and expected counts of the edges."""
@@ -354,7 +358,7 @@ def lanes_sums(Layout layout,                   # IN
     job.model.log_lossy = log_lossy(smallest)
     job.offsets, job.order, job.n = &offsets[0], &order[0], order.shape[0]
     job.seq_weights = NULL if seq_weights is None else &seq_weights[0]
-    job.log_z = &log_z[0]
+    job.log_z, job.left = &log_z[0], &left[0]
     job.gamma = NULL if gamma is None else &gamma[0, 0]
     job.works = <Work *> memory.room(n_threads * sizeof(Work))
     memset(job.works, 0, n_threads * sizeof(Work))
@@ -404,12 +408,14 @@ cdef void sum_piece(void *shared, int64_t number, int64_t thread) noexcept nogil
     cdef Job *job = <Job *> shared
     cdef Work *w = job.works + thread
     cdef Group group
-    cdef int64_t n = n_groups(job.n), k
+    cdef int64_t n = n_groups(job.n), k, l
     for k in range(n * number // job.n_pieces, n * (number + 1) // job.n_pieces):
         read_group(job.order + LANES * k, job.n - LANES * k, job.offsets, &group)
         forward(job.g, &job.model, &group, w, job.log_z)
         if w.keep:
             backward(job.g, &job.model, &group, w, job.gamma)
+        for l in range(group.n):
+            job.left[group.sequence[l]] = w.beyond >> l & 1
         if w.counts != NULL:
             add_counts(w, &group, job.seq_weights, job.counts + number * w.back.n)
 
@@ -421,6 +427,8 @@ cdef void add_counts(Work *w, const Group *group, const double *seq_weights,
     for k in range(w.back.n):
         total = 0.0
         for l in range(group.n):
+            if w.beyond >> l & 1:
+                continue
             total += w.counts[k * LANES + l] * (
                 1.0 if seq_weights == NULL else seq_weights[group.sequence[l]])
         counts[w.back.number[k]] += total

@@ -1,0 +1,28 @@
+"""Huge log-likelihoods, such as -1e30 for "impossible", and those of outliers.
+
+Next to -1e18 a difference of 100 is nothing: sums of log-likelihoods forget what came before. The
+largest of each step says nothing about the path, so it is taken off first and added at the end.
+"""
+
+import numpy as np
+
+from ..emissions.base import Frames
+
+HUGE = 1e9  # sums of smaller ones keep enough digits
+
+
+def take_off_levels(frames):
+    """Frames without the huge maxima of their steps, and these: (frames, one a row, or None)."""
+    levels = frames.table.max(axis=1, initial=-np.inf)
+    huge = (np.abs(levels) > HUGE) & (levels > -np.inf)
+    if not huge.any():
+        return frames, None
+    levels = np.where(huge, levels, 0.0)
+    return Frames(frames.table - levels[:, None], frames.index, in_range=True), levels
+
+
+def add_levels(scores, levels, frames, offsets):
+    """Add what was taken off to the scores of sequences."""
+    if levels is not None:
+        steps = levels if frames.index is None else levels[frames.index]
+        scores += [steps[a:b].sum() for a, b in zip(offsets[:-1], offsets[1:])]
