@@ -1,5 +1,6 @@
 """Constrained hidden Markov models: exact inference and learning when labels obey rules."""
 
+from ._version import __version__ as __version__
 from .constraints.compile import compile, satisfies
 from .controller import Controller
 from .decoders import (
@@ -13,6 +14,7 @@ from .estimators.constrained import ConstrainedHMM
 from .estimators.continuous import CTConstrainedHMM
 from .exceptions import (
     ControllerTooLargeError,
+    InconsistentVersionWarning,
     InfeasibleSequenceError,
     InfeasibleSequenceWarning,
     NotEnforcedWarning,
@@ -33,6 +35,7 @@ __all__ = [
     "Explanation",
     "HSMMDecoder",
     "HashingQuantizer",
+    "InconsistentVersionWarning",
     "InfeasibleSequenceError",
     "InfeasibleSequenceWarning",
     "NotEnforcedWarning",
@@ -42,5 +45,3 @@ __all__ = [
     "compile",
     "satisfies",
 ]
-
-__version__ = "0.1.0.dev0"

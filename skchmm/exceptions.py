@@ -3,6 +3,8 @@
 import sys
 import warnings
 
+from sklearn import exceptions
+
 # Frames of scikit-learn lie between `fit` and its caller where there are callbacks or pipelines.
 _INSIDE = ("skchmm.", "sklearn.")
 
@@ -21,6 +23,29 @@ class ControllerTooLargeError(ValueError):
 
 class NotEnforcedWarning(UserWarning):
     """A decoder was given constraints that it does not enforce, by its nature."""
+
+
+class InconsistentVersionWarning(exceptions.InconsistentVersionWarning):
+    """A model is loaded that another version of skchmm has saved.
+
+    Parameters
+    ----------
+    estimator_name : str
+    current_version, original_version : str
+        The version in use, and the one that saved the model.
+    """
+
+    def __init__(self, estimator_name: str, current_version: str, original_version: str) -> None:
+        self.estimator_name = estimator_name
+        self.current_version = current_version
+        self.original_version = original_version
+
+    def __str__(self):
+        return (
+            f"This {self.estimator_name} was saved by skchmm {self.original_version} and is loaded "
+            f"by skchmm {self.current_version}. Its answers may differ, or it may not work; fit it "
+            "again, or load it with the version that saved it."
+        )
 
 
 def warn(message, category):

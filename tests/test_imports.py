@@ -17,6 +17,7 @@ MAY_IMPORT = {
     "exceptions": set(),
     "_thresholds": set(),
     "_documentation": set(),
+    "_version": set(),
     "sequences": {"_kernels"},
     "controller": FOUNDATION,
     "constraints": {"exceptions", "sequences", "controller"},
@@ -26,6 +27,7 @@ MAY_IMPORT = {
     "continuous": FOUNDATION | {"constraints", "graph", "emissions", "inference"},
     "estimators": {
         "_documentation",
+        "_version",
         "exceptions",
         "sequences",
         "controller",

@@ -146,14 +146,19 @@ random_state, verbose
         return labelled(path, labels), log_prob
 
     def _search(self, frames, offsets):
+        self._check_parameters()
+        startprob, transmat = parameters = self._parameters()
+        self._check_values(parameters)
         rules = self.local_controller_
+        if rules.tables.shape[2] != len(self.classes_):
+            raise ValueError(f"local_controller_ is for the states {list(rules.states)}.")
         rules.check_lengths(offsets)
         path = np.empty(frames.n_steps, dtype=np.int32)
         log_prob = np.empty(len(offsets) - 1)
         rows = frames.rows
         width = np.iinfo(np.int32).max if self.beam_width is None else self.beam_width
         with np.errstate(divide="ignore"):
-            log_trans, log_start = np.log(self.transmat_), np.log(self.startprob_)
+            log_trans, log_start = np.log(transmat), np.log(startprob)
 
         def run(begin, end):
             beam_search(

@@ -18,6 +18,7 @@ from ..inference.chain import ScoredChain
 from ..sequences.aligned import read_weights
 from ..sequences.forms import Sequences, read_labels, read_sequences
 from ..sequences.labels import choose_states, encode_labels
+from ..sequences.values import as_numbers
 from ._features import KINDS, ColumnFeatures, DictFeatures, as_rows, holds_dicts
 
 
@@ -167,7 +168,14 @@ class PerceptronCRF(KBestMixin, CallbackSupportMixin, SequenceEstimator):
         return self._frames(sequences)
 
     def _frames(self, sequences):
-        return Frames(self._features.transform(sequences.X) @ self.feature_weights_)
+        found, S = self._features.transform(sequences.X), len(self.classes_)
+        weights = as_numbers(self.feature_weights_, "feature_weights_")
+        if weights.shape != (found.shape[1], S) or not np.isfinite(weights).all():
+            raise ValueError(
+                f"feature_weights_ must be finite numbers of the shape {(found.shape[1], S)}, one "
+                f"row per feature and one column per state; it has the shape {weights.shape}."
+            )
+        return Frames(found @ weights)
 
     # -------------------------------------------------------------- learning
     @with_callbacks

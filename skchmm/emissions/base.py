@@ -404,6 +404,18 @@ def given(values, name, *, ndim=None, above=None, at_least=None, rows_sum_to_1=F
     return values
 
 
+def learned(emission, name, ndim, n_columns=None):
+    """A learned parameter as an array; one that was replaced or damaged may not have its shape."""
+    values = as_numbers(getattr(emission, name), name)
+    if values.ndim != ndim or (n_columns is not None and values.shape[-1] != n_columns):
+        columns = "" if n_columns is None else f" with {n_columns} columns, as X has,"
+        raise ValueError(
+            f"{name} of {emission} must be an array of {ndim} dimensions{columns} and one row per "
+            f"state; it has the shape {values.shape}."
+        )
+    return values
+
+
 def sum_by(index, values, n_groups):
     """Sum the rows of ``values`` (n, k) with the same index into an (n_groups, k) array.
 

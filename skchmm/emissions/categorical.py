@@ -115,6 +115,7 @@ class Categorical(Emission):
         if reset:
             self._learn_symbols(columns)
         vocabularies = self._vocabularies()
+        self._check_cells_of(vocabularies)
         cells = []
         for j, (column, vocabulary) in enumerate(zip(columns, vocabularies)):
             where = f", column {j}" if len(columns) > 1 else ""
@@ -238,14 +239,18 @@ class Categorical(Emission):
             found = [Vocabulary.learn(column) for column in columns]
         else:
             found = [Vocabulary(symbols) for symbols in self._given_symbols(len(columns))]
-        for vocabulary in found:
-            if self._n_cells(len(vocabulary)) > _MAX_CELLS:
+        self._check_cells_of(found)
+        self._learned = found
+
+    def _check_cells_of(self, vocabularies):
+        for vocabulary in vocabularies:
+            n_cells = self._n_cells(len(vocabulary))
+            if n_cells > _MAX_CELLS:
                 raise ValueError(
                     f"Categorical(order={self.order}) with {len(vocabulary)} symbols would need "
-                    f"{self._n_cells(len(vocabulary)):.2g} probabilities a state; use a lower "
-                    "order or fewer symbols."
+                    f"{min(n_cells, 1e300):.2g} probabilities a state; use a lower order or fewer "
+                    "symbols."
                 )
-        self._learned = found
 
     def _given_symbols(self, n_columns):
         symbols = self.symbols
@@ -291,7 +296,7 @@ class Categorical(Emission):
 
     def _check_shape(self, table):
         n_symbols = table.shape[-1] if table.ndim else 0
-        if table.ndim < 2 or table[0].size != self._n_cells(n_symbols):
+        if table.ndim < 2 or len(table) == 0 or table[0].size != self._n_cells(n_symbols):
             contexts = f", {self.order} axes of symbols before (one more each than symbols)"
             raise ValueError(
                 f"Probabilities must have one row a state{contexts if self.order else ''} and one "

@@ -7,7 +7,17 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from . import numeric
-from .base import NEGLIGIBLE, Emission, Frames, check_path, given, is_plain, one_hot, read_numeric
+from .base import (
+    NEGLIGIBLE,
+    Emission,
+    Frames,
+    check_path,
+    given,
+    is_plain,
+    learned,
+    one_hot,
+    read_numeric,
+)
 
 _MAX_SUPERVISED_STEPS = 200
 
@@ -284,7 +294,7 @@ class Gaussian(NumericEmission):
 
     def _components(self):
         """Means and one covariance a state."""
-        means, covars = np.asarray(self.means_, dtype=float), np.asarray(self.covars_, dtype=float)
+        means, covars = learned(self, "means_", 2), np.asarray(self.covars_, dtype=float)
         check_covars(covars, self.covariance_type, means.shape[:1], means.shape[1])
         if self.covariance_type == "tied":
             covars = np.repeat(covars[None], len(means), axis=0)

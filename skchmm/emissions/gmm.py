@@ -8,7 +8,16 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from . import numeric
-from .base import NEGLIGIBLE, Frames, check_labels, check_path, check_posteriors, given, one_hot
+from .base import (
+    NEGLIGIBLE,
+    Frames,
+    check_labels,
+    check_path,
+    check_posteriors,
+    given,
+    learned,
+    one_hot,
+)
 from .gaussian import NumericEmission, check_covars, full_covars, given_covars
 
 _BATCH = 65_536
@@ -136,7 +145,7 @@ class GMM(NumericEmission):
     part_steps = property(NumericEmission._part_steps)
 
     def log_likelihood(self, E: Any) -> Frames:
-        n_states, n_components = np.shape(self.weights_)
+        n_states, n_components = learned(self, "weights_", 2).shape
         log_p = np.empty((len(E.X), n_states))
         for batch, rows in self._row_batches(E):
             joint = self._log_joint(rows).reshape(-1, n_states, n_components)
@@ -276,7 +285,7 @@ class GMM(NumericEmission):
 
     def _components(self):
         """Means and covariances of all components of all states in one row."""
-        n_states, n_components, d = np.shape(self.means_)
+        n_states, n_components, d = learned(self, "means_", 3).shape
         covars = np.asarray(self.covars_, dtype=float)
         if np.shape(self.weights_) != (n_states, n_components):
             raise ValueError(

@@ -15,6 +15,7 @@ from .base import (
     check_path,
     check_posteriors,
     given,
+    learned,
     normalise_rows,
 )
 from .counts import read_counts
@@ -126,7 +127,7 @@ class Multinomial(Emission):
             self.probabilities_ = normalise_rows(rng.rand(n_states, E.X.shape[1]))
 
     def log_likelihood(self, E: Any) -> Frames:
-        probabilities = np.asarray(self.probabilities_, dtype=float)
+        probabilities = learned(self, "probabilities_", 2, E.counts.shape[1])
         zero = probabilities <= 0
         log_p = E.counts @ np.log(np.where(zero, 1.0, probabilities)).T
         log_p += (gammaln(E.counts.sum(axis=1) + 1.0) - E.log_factorials)[:, None]

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from . import numeric
-from .base import NEGLIGIBLE, Emission, Frames, check_path, check_posteriors, given
+from .base import NEGLIGIBLE, Emission, Frames, check_path, check_posteriors, given, learned
 from .counts import read_counts
 
 # A rate of zero would make one later event impossible.
@@ -94,7 +94,8 @@ class Poisson(Emission):
         self.rates_ = np.maximum(rates, _MIN_RATE)
 
     def log_likelihood(self, E: Any) -> Frames:
-        rates = np.maximum(np.asarray(self.rates_, dtype=float), np.finfo(float).tiny)
+        rates = learned(self, "rates_", 2, E.counts.shape[1])
+        rates = np.maximum(rates, np.finfo(float).tiny)
         log_p = E.counts @ np.log(rates).T
         log_p -= E.log_factorials[:, None]
         log_p -= rates.sum(axis=1) if E.observed is None else E.observed @ rates.T

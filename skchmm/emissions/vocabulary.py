@@ -45,6 +45,13 @@ class Vocabulary:
         first, last = (int(symbols[0]), int(symbols[-1])) if whole else (0, 0)
         self.contiguous = whole and last - first == len(self) - 1 and last <= _MAX_INT64
 
+    def __getstate__(self):
+        """The symbols; what looks them up is made again."""
+        return {"symbols": self.symbols}
+
+    def __setstate__(self, state):
+        self.__init__(state["symbols"])
+
     @classmethod
     def learn(cls, column):
         if column.dtype.kind in "iufbmM":

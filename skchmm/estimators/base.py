@@ -19,12 +19,17 @@ from ..inference.schedule import Allowed, steps_at_once, threads_of
 from ..sequences.aligned import read_step_weights
 from ..sequences.forms import read_labels, read_sequences
 from ..sequences.labels import encode_labels
+from ..sequences.values import as_numbers
 from .infeasible import check_possible, report_infeasible
+from .saving import SavedMixin
 
 ALGORITHMS = ("viterbi", "posterior", "map")
 
+# Parameters that are not probabilities.
+_SIGNED = ("generator_", "start_weights_", "transition_weights_")
 
-class SequenceEstimator(DocumentedMixin, BaseEstimator):
+
+class SequenceEstimator(SavedMixin, DocumentedMixin, BaseEstimator):
     """Base class of the estimators that label sequences.
 
     Once fitted, a subclass has `classes_`, `constraints_`, `controller_`, `emission_` and the
@@ -121,7 +126,34 @@ class SequenceEstimator(DocumentedMixin, BaseEstimator):
 
     # ------------------------------------------------------------- the chain
     def _parameters(self):
-        return tuple([getattr(self, name) for name in self._parameter_names])
+        """The fitted parameters, whose shapes are checked: they may have been replaced."""
+        S, found = len(self.classes_), []
+        for shape, name in zip(((S,), (S, S), (S, None)), self._parameter_names):
+            value = getattr(self, name)
+            if type(value) is not np.ndarray or value.dtype != np.float64:
+                value = as_numbers(value, name)
+            if value.ndim == 2 and value.size and shape[-1] is None:
+                shape = (S, value.shape[1])
+            if value.shape != shape:
+                raise ValueError(
+                    f"{name} has the shape {value.shape}; {type(self).__name__} has {S} states, so "
+                    f"it must be {shape}.".replace("None", "n")
+                )
+            found.append(value)
+        return tuple(found)
+
+    def _check_values(self, parameters):
+        """Refuse parameters that are no probabilities, and a controller of other states."""
+        for name, value in zip(self._parameter_names, parameters):
+            if not np.isfinite(value).all():
+                raise ValueError(f"{name} holds NaN or infinity.")
+            if name not in _SIGNED and (value < 0).any():
+                raise ValueError(f"{name} holds a negative number.")
+        if list(self.controller_.states) != self.classes_.tolist():
+            raise ValueError(
+                f"controller_ is for the states {list(self.controller_.states)}, but classes_ are "
+                f"{self.classes_.tolist()}."
+            )
 
     def _chain(self, parameters=None, *, constrained=True):
         """The chain of these parameters, by default the fitted ones.
@@ -134,6 +166,7 @@ class SequenceEstimator(DocumentedMixin, BaseEstimator):
         kept = self._chains.get(constrained)
         if kept is not None and kept.has(*parameters):
             return kept
+        self._check_values(parameters)
         graph, supports = None if kept is None else kept.graph, self._supports(*parameters)
         if graph is None or not graph.matches(*supports):
             graph = self._graph(constrained, *supports)
@@ -167,8 +200,13 @@ class SequenceEstimator(DocumentedMixin, BaseEstimator):
 
     def _conclude(self):
         """What follows once parameters and constraints are there."""
-        self.graph_ = self._chain().graph
+        self._chain()
         return self
+
+    @property
+    def graph_(self) -> AugmentedGraph:
+        """The live nodes and edges of the constrained chain."""
+        return self._chain().graph
 
     def with_constraints(self, constraints: Any) -> Self:
         """The same fitted model under other constraints.

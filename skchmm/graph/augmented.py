@@ -88,11 +88,22 @@ class AugmentedGraph:
         )  # fmt: skip
 
     def __getstate__(self):
-        return {name: value for name, value in self.__dict__.items() if name != "layout"}
+        """What the rest is built from; kernels do not check tables, so none are saved."""
+        return {
+            "controller": self.controller,
+            "start_support": self.start_support,
+            "support": self.support,
+        }
 
     def __setstate__(self, state):
-        self.__dict__.update(state)
-        self._make_layout()
+        controller, S = state["controller"], len(state["controller"].states)
+        shapes = np.shape(state["start_support"]), np.shape(state["support"])
+        if shapes != ((S,), (S, S)):
+            raise ValueError(
+                f"This is no saved AugmentedGraph: its supports have the shapes {shapes}, but "
+                f"there are {S} states."
+            )
+        self.__init__(controller, state["start_support"], state["support"])
 
     @classmethod
     def unconstrained(cls, states, start_support, support):

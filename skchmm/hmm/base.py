@@ -105,6 +105,7 @@ class BaseHMM(LearningMixin, AnswersMixin, ReasonsMixin, LikelihoodModel):
     _skchmm_mined: tuple[Any, Any] = (None, None)
     # what it was compiled from, and itself
     _skchmm_controller: tuple[Any, Any] = (None, None)
+    _not_saved = ("_chains", "graph_", "_skchmm_controller")
     # of EM, and the rule that it was made for, None if by the user
     _skchmm_monitor: tuple[Any, Any] = (None, None)
 

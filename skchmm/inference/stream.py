@@ -107,6 +107,55 @@ class ConstrainedStream:
         completions(chain.graph.layout, chain.log_weights, masses)
         return masses
 
+    def __getstate__(self):
+        """Without the chains, and what follows from them and the number of steps."""
+        chained = ("_free", "_filter", "_future")
+        state = {name: value for name, value in vars(self).items() if name not in chained}
+        state["_seen"] = [
+            (one.alpha, one.log_scale, list(one._values))
+            for one in (self._free, self._filter)[: 1 + self._constrained]
+        ]
+        return state
+
+    def __setstate__(self, state):
+        state = dict(state)
+        self.__init__(state["model"], n_steps=state["n_steps"], lag=state["lag"])
+        seen = state.pop("_seen")
+        self.__dict__.update(state)
+        if not self._constrained:
+            self._filter, self._future = self._free, _Anything(self._free.chain.graph.n_nodes)
+        for one, (alpha, log_scale, values) in zip((self._free, self._filter), seen):
+            one.alpha, one.log_scale, one._t = alpha, log_scale, self.n_seen
+            one._values.extend(values)
+        if not self._fits_together():
+            raise ValueError(
+                "This is no saved ConstrainedStream: what it has seen does not fit its model."
+            )
+
+    def _fits_together(self):
+        """Whether the sizes are those that kernels rely on."""
+
+        def are_rows(rows, size):
+            return all(
+                isinstance(row, np.ndarray) and row.shape == (size,) and row.dtype == np.float64
+                for row in rows
+            )
+
+        graph, begun = self._filter.chain.graph, self.n_seen > 0
+        return (
+            0 <= self.n_seen <= (np.inf if self.n_steps is None else self.n_steps)
+            and all(
+                are_rows([*one._values, *[one.alpha] * begun], one.chain.graph.n_nodes)
+                and len(one._values) == min(self.n_seen, self.lag + 1)
+                for one in (self._free, self._filter)
+            )
+            and are_rows(self._window, graph.n_states)
+            and are_rows(self._values, graph.n_nodes)
+            and len(self._window) == len(self._values) == self.n_seen - len(self._decided)
+            and all(state in range(graph.n_states) for state in self._decided)
+            and (self._node in range(graph.n_nodes) if self._decided else self._node is None)
+        )
+
     @property
     def path(self) -> np.ndarray:
         return self.model.classes_[np.array(self._decided, dtype=np.int64)]
