@@ -71,8 +71,8 @@ class AugmentedGraph:
         pairs, tables = self._reach(max_nodes)
         states, accept = pairs % S, controller.accept[pairs // S]
         tables, live = self._trim(tables, accept)
-        block = self._merge(tables, live, states, accept)
-        self._lay_out(tables, live, block, states, accept)
+        merged = self._merge(tables, live, states, accept)
+        self._lay_out(tables, live, merged, states, accept)
         targets = [np.repeat(np.arange(self.n_nodes), np.diff(row)) for row in self.indptr]
         sources = [self.sources[row[0] : row[-1]] for row in self.indptr]
         # Beyond, it is cheaper to find the winner of a step again than to note it.
@@ -182,15 +182,15 @@ class AugmentedGraph:
             tables[epoch, tail, label],
         )
 
-    def _lay_out(self, tables, live, block, states, accept):
+    def _lay_out(self, tables, live, merged, states, accept):
         S, E = self.n_states, len(tables)
-        blocks, representative = np.unique(block[live], return_index=True)
+        classes, representative = np.unique(merged[live], return_index=True)
         representative = np.flatnonzero(live)[representative]
         order = np.lexsort((representative, states[representative]))
         representative = representative[order]
-        node_of_block = np.full(block.max(initial=0) + 2, -1, dtype=np.int64)
-        node_of_block[blocks[order]] = np.arange(len(order))
-        node = np.where(live, node_of_block[block], -1)
+        node_of_class = np.full(merged.max(initial=0) + 2, -1, dtype=np.int64)
+        node_of_class[classes[order]] = np.arange(len(order))
+        node = np.where(live, node_of_class[merged], -1)
 
         self.n_nodes = len(order)
         self.node_states = states[representative].astype(np.int32)
