@@ -7,6 +7,13 @@ FLOOR_VENV ?= .venv-floor
 # For pytest, e.g. make test ARGS="tests/test_graph.py -n 0 -x"
 ARGS ?=
 NAME ?=
+# Of make fuzz and make test-random: examples of each test, how many times as many cases as usual,
+# and what they are drawn from. A failure prints its seed; the same seed gives the same cases.
+EXAMPLES ?= 20000
+TIMES ?= 10
+ifndef SEED
+SEED := $(shell date +%s)
+endif
 
 # The oldest releases that the package promises to work with.
 FLOOR = numpy==2.0.* scipy==1.13.* scikit-learn==1.6.* pandas==2.2.* matplotlib==3.9.*
@@ -27,13 +34,15 @@ SITE_PACKAGES := 'import sysconfig; print(sysconfig.get_path("purelib"))'
 # the names of tests, and so on the order in which a set prints.
 TEST_ENV := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONHASHSEED=0
 
-.PHONY: help demo test test-floor lint format bench paper doc wheel sdist build clean
+.PHONY: help demo test test-floor fuzz test-random lint format bench paper doc wheel sdist build clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo        label genes of the fruit fly without and with rules; writes demo.png"
 	@echo "make test        all tests, the code in README and docs included"
 	@echo "make test-floor  the same with the oldest supported numpy, scipy and scikit-learn"
+	@echo "make fuzz        wrong input of every kind for hours; fewer: make fuzz EXAMPLES=1000"
+	@echo "make test-random the random tests with fresh cases, TIMES=10 times as many, from SEED="
 	@echo "make lint        ruff, cython-lint and mypy  make format  let ruff rewrite"
 	@echo "make bench       speed side by side with other libraries"
 	@echo "make paper       the experiments of the paper, some by NAME=\"fly har\""
@@ -89,6 +98,16 @@ $(FLOOR_VENV)/.packages: pyproject.toml Makefile | $(VENV)/.kernels
 # Old releases warn of their own age, so warnings are not errors here.
 test-floor: $(FLOOR_VENV)/.packages $(VENV)/.kernels
 	$(TEST_ENV) $(FLOOR_VENV)/bin/python -m pytest -n auto -W default $(ARGS)
+
+fuzz: $(VENV)/.kernels
+	@echo "replay with: make fuzz SEED=$(SEED) EXAMPLES=$(EXAMPLES)"
+	SKCHMM_FUZZ_EXAMPLES=$(EXAMPLES) $(TEST_ENV) $(BIN)/python -X faulthandler -m pytest -n auto \
+	  --hypothesis-seed=$(SEED) tests/fuzz $(ARGS)
+
+test-random: $(VENV)/.kernels
+	@echo "replay with: make test-random SEED=$(SEED) TIMES=$(TIMES)"
+	SKCHMM_RANDOM_TIMES=$(TIMES) $(TEST_ENV) $(BIN)/python -m pytest -n auto -m hypothesis \
+	  --hypothesis-seed=$(SEED) tests --ignore=tests/fuzz $(ARGS)
 
 # All of them, then the verdict. cython-lint calls pycodestyle by name.
 lint: $(VENV)/.packages

@@ -1,6 +1,9 @@
 """Fixtures that several test files use."""
 
+import os
+
 import pytest
+from hypothesis import settings
 
 from skchmm._kernels.simd import instructions
 
@@ -11,3 +14,14 @@ def instruction_sets():
     names = {instructions.use_instruction_set(k): k for k in range(3)}
     yield names
     instructions.use_instruction_set(2)
+
+
+def pytest_collection_modifyitems(items):
+    """More cases of each random test, where SKCHMM_RANDOM_TIMES asks for them."""
+    times = int(os.environ.get("SKCHMM_RANDOM_TIMES", "1"))
+    tests = {getattr(item.obj, "__func__", item.obj) for item in items if hasattr(item, "obj")}
+    for test in tests if times > 1 else ():
+        known = getattr(test, "_hypothesis_internal_use_settings", None)
+        if known is not None:
+            more = settings(known, max_examples=times * known.max_examples)
+            test._hypothesis_internal_use_settings = more

@@ -1,5 +1,7 @@
 """Tables of sensor features, one row a time step."""
 
+import gzip
+import zlib
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any
@@ -129,6 +131,8 @@ def _read_frame(data, data_home):
         raise ValueError(f"{path} is not a text in UTF-8: {error.reason}.") from None
     except pd.errors.ParserError as error:
         raise ValueError(f"{path}: {error}") from None
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise ValueError(f"{path} is damaged: {error}.") from None
     except pd.errors.EmptyDataError:
         raise ValueError(f"{path} is empty.") from None
 

@@ -14,7 +14,7 @@ KINDS = ("auto", "symbols", "numeric")
 
 def holds_dicts(X):
     """Whether X is one run of dictionaries (and not a list of such runs)."""
-    if not isinstance(X, (list, tuple, np.ndarray)) or len(X) == 0:
+    if not isinstance(X, (list, tuple, np.ndarray)) or getattr(X, "ndim", 1) == 0 or len(X) == 0:
         return False
     return isinstance(X[0], Mapping)
 

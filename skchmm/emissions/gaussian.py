@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from ..sequences.values import as_numbers
 from . import numeric
 from .base import (
     NEGLIGIBLE,
@@ -40,6 +41,7 @@ class NumericEmission(Emission):
         rows = _read_rows(X, type(self).__name__)
         self._check_columns(rows.X.shape[1], reset=reset)
         if reset:
+            self._check_priors()
             # sums of squares are taken about this point, so that a large offset costs no digits
             self._shift, self._variances = numeric.column_moments(rows)
         return rows
@@ -50,6 +52,13 @@ class NumericEmission(Emission):
                 f"covariance_type must be one of {', '.join(numeric.COVARIANCE_TYPES)}; "
                 f"got {self.covariance_type!r}."
             )
+
+    def _check_priors(self):
+        for name in ("weights_prior", "means_prior", "means_weight", "covars_prior",
+                     "covars_weight"):  # fmt: skip
+            value = getattr(self, name, None)
+            if value is not None and not np.isfinite(as_numbers(value, name)).all():
+                raise ValueError(f"{name} must be finite numbers, got {value!r}.")
 
     def _floor(self):
         """The smallest variance of each column."""

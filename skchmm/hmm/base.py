@@ -19,6 +19,7 @@ from ..estimators.base import ALGORITHMS
 from ..estimators.likelihood import LikelihoodModel
 from ..estimators.reasons import ReasonsMixin
 from ..sequences.labels import label_array
+from ..sequences.values import as_numbers
 from .answers import AnswersMixin
 from .hooks import (
     HookedEmission,
@@ -358,6 +359,9 @@ class BaseHMM(LearningMixin, AnswersMixin, ReasonsMixin, LikelihoodModel):
             )
         if not (isinstance(self.n_init, (int, np.integer)) and self.n_init >= 1):
             raise ValueError(f"n_init must be an integer >= 1, got {self.n_init!r}.")
+        for name in ("startprob_prior", "transmat_prior"):
+            if not np.isfinite(as_numbers(getattr(self, name), name)).all():
+                raise ValueError(f"{name} must be finite numbers, got {getattr(self, name)!r}.")
 
     def _check_states(self):
         """As many states as labels, where the user has named them."""

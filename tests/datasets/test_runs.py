@@ -106,3 +106,11 @@ def test_files_that_are_no_tables(tmp_path):
     path.write_text("")
     with pytest.raises(ValueError, match=r"t\.csv is empty"):
         load_runs(path, run="day")
+
+
+@pytest.mark.parametrize("content", [b"\x1f\x8b", b"\x1f\x8b\x08\x00\x00\x00", b"no gzip"])
+def test_damaged_compressed_files(tmp_path, content):
+    path = tmp_path / "runs.csv.gz"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"runs\.csv\.gz is damaged"):
+        load_runs(path, run="a")
