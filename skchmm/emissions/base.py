@@ -406,7 +406,9 @@ def given(values, name, *, ndim=None, above=None, at_least=None, rows_sum_to_1=F
 
 def learned(emission, name, ndim, n_columns=None):
     """A learned parameter as an array; one that was replaced or damaged may not have its shape."""
-    values = as_numbers(getattr(emission, name), name)
+    values = getattr(emission, name)
+    if type(values) is not np.ndarray or values.dtype != np.float64:
+        values = as_numbers(values, name)
     if values.ndim != ndim or (n_columns is not None and values.shape[-1] != n_columns):
         columns = "" if n_columns is None else f" with {n_columns} columns, as X has,"
         raise ValueError(

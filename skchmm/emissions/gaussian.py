@@ -57,7 +57,9 @@ class NumericEmission(Emission):
         for name in ("weights_prior", "means_prior", "means_weight", "covars_prior",
                      "covars_weight"):  # fmt: skip
             value = getattr(self, name, None)
-            if value is not None and not np.isfinite(as_numbers(value, name)).all():
+            if value is None or (isinstance(value, (int, float)) and abs(value) < 1e300):
+                continue
+            if not np.isfinite(as_numbers(value, name)).all():
                 raise ValueError(f"{name} must be finite numbers, got {value!r}.")
 
     def _floor(self):

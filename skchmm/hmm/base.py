@@ -360,8 +360,11 @@ class BaseHMM(LearningMixin, AnswersMixin, ReasonsMixin, LikelihoodModel):
         if not (isinstance(self.n_init, (int, np.integer)) and self.n_init >= 1):
             raise ValueError(f"n_init must be an integer >= 1, got {self.n_init!r}.")
         for name in ("startprob_prior", "transmat_prior"):
-            if not np.isfinite(as_numbers(getattr(self, name), name)).all():
-                raise ValueError(f"{name} must be finite numbers, got {getattr(self, name)!r}.")
+            value = getattr(self, name)
+            if isinstance(value, (int, float)) and abs(value) < 1e300:
+                continue
+            if not np.isfinite(as_numbers(value, name)).all():
+                raise ValueError(f"{name} must be finite numbers, got {value!r}.")
 
     def _check_states(self):
         """As many states as labels, where the user has named them."""
