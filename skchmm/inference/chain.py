@@ -396,7 +396,10 @@ def _decoding(chain, frames, offsets, order, of_nodes, path, log_prob):
 
 def _decode_huge(chain, frames, offsets, of_nodes, path, log_prob):
     """Again, if scores are so large that sums of them may have lost their digits."""
-    if not (np.abs(log_prob) > HUGE).any(where=log_prob > -np.inf):
+    if len(log_prob) == 1:  # a short call is most of what numpy costs
+        if not HUGE < abs(log_prob[0]) < np.inf:
+            return
+    elif not (np.abs(log_prob) > HUGE).any(where=log_prob > -np.inf):
         return
     frames, levels = take_off_levels(frames)
     if levels is not None:

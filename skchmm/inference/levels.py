@@ -2,6 +2,7 @@
 
 Next to -1e18 a difference of 100 is nothing: sums of log-likelihoods forget what came before. The
 largest of each step says nothing about the path, so it is taken off first and added at the end.
+A huge positive score of a state that the rules forbid there still costs the others their digits.
 """
 
 import numpy as np

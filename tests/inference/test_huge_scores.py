@@ -76,7 +76,6 @@ def problems(draw):
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     lengths = draw(st.lists(st.integers(1, 4), min_size=1, max_size=10))
     constraints = draw(st.lists(compositions(STATES[:S], depth=1), max_size=2))
-    sign = draw(st.sampled_from([1.0, 1.0, -1.0]))
     few = draw(st.sampled_from([0.0, 0.8]))
     try:
         model = ConstrainedHMM.from_parameters(
@@ -85,7 +84,7 @@ def problems(draw):
         )  # fmt: skip
     except ValueError:
         return None
-    table = sign * rng.choice(SIZES, size=(sum(lengths), S)) + rng.normal(size=(sum(lengths), S))
+    table = rng.choice(SIZES, size=(sum(lengths), S)) + rng.normal(size=(sum(lengths), S))
     table = np.where(rng.random(table.shape) < few, rng.normal(size=table.shape), table)
     return model, table, np.concatenate([[0], np.cumsum(lengths)]), constraints, S
 
