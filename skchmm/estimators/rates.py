@@ -24,7 +24,7 @@ class Rates:
     """
 
     names = ("startprob_", "generator_")
-    in_parts = False
+    in_parts = PathChain.takes_parts
 
     def __init__(self, model, mask=None):
         self.model = model

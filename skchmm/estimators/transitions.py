@@ -20,7 +20,7 @@ class Transitions:
     """
 
     names: tuple[str, ...] = ("startprob_", "transmat_")
-    in_parts = True  # whether EM may go through the sequences some at a time
+    in_parts = Chain.takes_parts  # whether EM may go through the sequences some at a time
 
     def __init__(self, model):
         self.model = model
