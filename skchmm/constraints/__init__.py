@@ -8,6 +8,7 @@ from .ltlf import LTLf
 from .ordering import ForbiddenEdges, Precedence, StageMonotone
 from .path import AllDifferent, Segments, Transitions
 from .regex import Regex
+from .soft import Soft
 from .spec import from_spec, to_spec
 from .temporal import (
     CoolDown,
@@ -41,6 +42,7 @@ __all__ = [
     "Precedence",
     "Regex",
     "Segments",
+    "Soft",
     "StageMonotone",
     "StartsIn",
     "Transitions",

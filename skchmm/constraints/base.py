@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..controller import Controller
+from ..controller.soft import Breaks
 from ..controller.checking import check_integer, limit_in_words, most_states
 from ..exceptions import ControllerTooLargeError
 from ..sequences.labels import as_labels, check_states, listing, plain, unique, unknown_labels
@@ -77,6 +78,10 @@ class Constraint:
     def _build(self, states, max_nodes):
         """The controller of checked parameters over checked states; it may accept nothing."""
         raise NotImplementedError
+
+    def _breaks(self, states, max_nodes):
+        """Its breaks, counted one by one; None where that has no meaning."""
+        return None
 
     def labels(self) -> list[Hashable]:
         """The labels that the constraint names, each once, in order."""
@@ -274,3 +279,24 @@ def membership(states, members, inside, outside, accept, *, epochs=(0,)):
     outside = np.atleast_2d(np.asarray(outside, dtype=np.int32))
     tables = np.where(members, inside[:, :, None], outside[:, :, None])
     return Controller(states, tables, np.asarray(accept, dtype=bool), epochs=epochs)
+
+
+def every_step(table, broken):
+    """The breaks of a rule whose steps are broken or not, whatever the time and the end."""
+    return Breaks(table[None], broken[None], np.zeros(len(table), dtype=bool), np.zeros(1, int), None)
+
+
+def count_breaks(states, members, inside, outside, broken, *, epochs=(0,)):
+    """The breaks of a rule on A, as `membership` takes it; no step is dead.
+
+    Parameters
+    ----------
+    broken : bool array like `inside`
+        Whether a step into A breaks the rule.
+    """
+    members = np.asarray(members, dtype=bool)
+    inside = np.atleast_2d(np.asarray(inside, dtype=np.int32))
+    outside = np.atleast_2d(np.asarray(outside, dtype=np.int32))
+    tables = np.where(members, inside[:, :, None], outside[:, :, None])
+    steps = np.atleast_2d(np.asarray(broken, dtype=bool))[:, :, None] & members
+    return Breaks(tables, steps, np.zeros(tables.shape[1], dtype=bool), np.array(epochs), None)

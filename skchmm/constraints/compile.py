@@ -10,6 +10,7 @@ from ..sequences.labels import as_path, check_states, listing, unique
 from .base import accepts_nothing, is_constraint, short
 from .limits import check_nesting, listed
 from .logic import And, build, labels_of
+from .soft import Soft, add_soft
 
 # How large a product may get in the search for the smallest conflict.
 MAX_TRIAL = 20_000
@@ -58,7 +59,8 @@ def compile(
     Returns
     -------
     Controller
-        Trimmed and minimal. Its ``constraints_`` are what it was compiled from, ``redundant_``
+        Trimmed and minimal. It accepts what the hard rules allow; where there are soft rules, it
+        counts their breaks as well (``controller.cost(path)``). Its ``constraints_`` are what it was compiled from, ``redundant_``
         those among them that the others imply.
 
     Examples
@@ -73,6 +75,11 @@ def compile(
     parts = flatten(constraints)
     if not parts:
         return everything(states).minimal()
+    soft = [part for part in parts if isinstance(part, Soft)]
+    if soft:
+        hard = [part for part in parts if not isinstance(part, Soft)]
+        controller = compile(hard, states, max_nodes=max_nodes)
+        return add_soft(controller, soft, max_nodes)._compiled_from(parts, controller)
     controllers = [_checked(part, states, max_nodes) for part in parts]
     names = [short(part) for part in parts]
     product = intersection(controllers, names=names, max_nodes=max_nodes)
@@ -116,6 +123,8 @@ def satisfies(
     path: Collection[Hashable], constraints: Any, states: Collection[Hashable] | None = None
 ) -> bool:
     """Whether a label path satisfies all constraints.
+
+    Soft rules do not count: a path may break them.
 
     Parameters
     ----------

@@ -16,6 +16,12 @@ def build(part, states, max_nodes):
     return part._build(states, max_nodes)
 
 
+def check_hard(part):
+    """Refuse a soft rule within a combination."""
+    if hasattr(part, "weight"):
+        part._refuse()
+
+
 def labels_of(part):
     return list(part.states) if isinstance(part, Controller) else part.labels()
 
@@ -80,6 +86,8 @@ class _Junction(_Combination):
         """``left & right`` or ``left | right``, without needless nesting."""
         if not (is_constraint(left) and is_constraint(right)):
             return NotImplemented
+        for side in (left, right):
+            check_hard(side)
         parts = []
         for side in (left, right):
             parts.extend(side.constraints if type(side) is cls else [side])
@@ -100,6 +108,7 @@ class _Junction(_Combination):
                 raise self._error(
                     f"constraints must be a list of constraints, but has {short(part)}"
                 )
+            check_hard(part)
             flat.extend(part._parts() if type(part) is type(self) else [part])
         return flat
 
@@ -232,6 +241,7 @@ class Not(_Combination):
     def _part(self):
         if not is_constraint(self.constraint):
             raise self._error("~ needs a constraint")
+        check_hard(self.constraint)
         return self.constraint
 
     def _build(self, states, max_nodes):

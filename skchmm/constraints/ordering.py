@@ -4,9 +4,9 @@ from collections.abc import Collection, Hashable, Mapping, Sequence, Set
 
 import numpy as np
 
-from ..controller import Controller, everything
+from ..controller import Controller
 from ..sequences.labels import as_labels, is_collection, sort_key, unique
-from .base import Constraint, States, one_or_many
+from .base import Constraint, States, every_step, one_or_many
 
 
 class Precedence(Constraint):
@@ -41,6 +41,12 @@ class Precedence(Constraint):
         # A label in both cannot be its own predecessor: s < t.
         unseen = np.where(after, -1, np.where(before, 1, 0))
         return Controller(states, np.stack([unseen, np.ones_like(unseen)]), np.array([True, True]))
+
+    def _breaks(self, states, max_nodes):
+        before, after = self._subset("before", states), self._subset("after", states)
+        tables = np.stack([before, np.ones_like(before)]).astype(np.int32)
+        steps = np.stack([after, np.zeros_like(after)])
+        return every_step(tables, steps)
 
 
 class ForbiddenEdges(Constraint):
@@ -117,12 +123,11 @@ class ForbiddenEdges(Constraint):
             edges = [tuple(pair) for pair in edges]
         return f"ForbiddenEdges({edges!r})"
 
-    def _build(self, states, max_nodes):
+    def _tables(self, states, max_nodes):
+        """Where each label leads, and which steps are forbidden."""
         pairs = self._pairs()
         if pairs is None:
             raise self._error("edges must be a list of (from, to) pairs, e.g. [('A', 'B')]")
-        if not pairs:
-            return everything(states)
         if not all(source and target for source, target in pairs):
             raise self._error("a side of an edge is an empty collection; name at least one label")
         self._check_known(self.labels(), states)
@@ -134,10 +139,17 @@ class ForbiddenEdges(Constraint):
         ]
         self._check_size(len(kinds), states, max_nodes)
         table = np.tile(np.array(kind_of, dtype=np.int32), (len(kinds), 1))
-        index = {state: i for i, state in enumerate(states)}
+        closed, index = np.zeros(table.shape, dtype=bool), {x: i for i, x in enumerate(states)}
         for forbidden, kind in kinds.items():
-            table[kind, [index[label] for label in forbidden]] = -1
-        return Controller(states, table, np.ones(len(kinds), dtype=bool))
+            closed[kind, [index[label] for label in forbidden]] = True
+        return table, closed
+
+    def _build(self, states, max_nodes):
+        table, closed = self._tables(states, max_nodes)
+        return Controller(states, np.where(closed, -1, table), np.ones(len(table), dtype=bool))
+
+    def _breaks(self, states, max_nodes):
+        return every_step(*self._tables(states, max_nodes))
 
 
 class StageMonotone(Constraint):

@@ -3,8 +3,8 @@
 import numpy as np
 
 from ..controller import everything
-from .base import Constraint, States, membership
-from .visitation import count_entries
+from .base import Constraint, States, count_breaks, membership
+from .visitation import count_entries, count_late_entries
 
 LAST_STEP = np.iinfo(np.int64).max
 
@@ -16,6 +16,14 @@ def longest_run(constraint, states, k, max_nodes):
     inside = np.arange(1, k + 2)
     inside[-1] = -1
     return membership(states, members, inside, np.zeros(k + 1), np.ones(k + 1))
+
+
+def count_overlong(constraint, states, k, max_nodes):
+    """The breaks of the same: steps of runs in A beyond the k-th."""
+    members = constraint._subset("states", states)
+    constraint._check_size(k + 1, states, max_nodes)
+    run = np.arange(k + 1)
+    return count_breaks(states, members, np.minimum(run + 1, k), np.zeros(k + 1), run == k)
 
 
 class NoDwell(Constraint):
@@ -43,6 +51,9 @@ class NoDwell(Constraint):
     def _build(self, states, max_nodes):
         return longest_run(self, states, 1, max_nodes)
 
+    def _breaks(self, states, max_nodes):
+        return count_overlong(self, states, 1, max_nodes)
+
 
 class NoReentry(Constraint):
     """The states, once left, are never entered again.
@@ -69,6 +80,9 @@ class NoReentry(Constraint):
 
     def _build(self, states, max_nodes):
         return count_entries(self, states, 0, 1, max_nodes)
+
+    def _breaks(self, states, max_nodes):
+        return count_late_entries(self, states, 1, max_nodes)
 
 
 class CoolDown(Constraint):
@@ -191,6 +205,9 @@ class MaxDuration(Constraint):
     def _build(self, states, max_nodes):
         return longest_run(self, states, int(self.k), max_nodes)
 
+    def _breaks(self, states, max_nodes):
+        return count_overlong(self, states, int(self.k), max_nodes)
+
 
 class Window(Constraint):
     """The states occur only within a window of time.
@@ -220,18 +237,26 @@ class Window(Constraint):
         self.start = start
         self.stop = stop
 
-    def _build(self, states, max_nodes):
-        members = self._subset("states", states)
+    def _epochs(self):
+        """The first steps of the epochs, and in which of them A may not occur."""
         start, stop = int(self.start), int(self.stop)
         if start >= stop:
             raise self._error(f"start={start} must be before stop={stop}")
-        epochs, inside = [0, start, stop], [[-1], [0], [-1]]
+        epochs, closed = [0, start, stop], np.array([[True], [False], [True]])
         if start == 0:
-            epochs, inside = epochs[1:], inside[1:]
+            epochs, closed = epochs[1:], closed[1:]
         n_reached = sum(step < LAST_STEP for step in epochs)  # no path gets to the others
-        epochs, inside = epochs[:n_reached], inside[:n_reached]
-        outside = np.zeros_like(inside)
-        return membership(states, members, inside, outside, [True], epochs=epochs)
+        return epochs[:n_reached], closed[:n_reached]
+
+    def _build(self, states, max_nodes):
+        members, (epochs, closed) = self._subset("states", states), self._epochs()
+        outside = np.zeros_like(closed, dtype=int)
+        return membership(states, members, -1 * closed, outside, [True], epochs=epochs)
+
+    def _breaks(self, states, max_nodes):
+        members, (epochs, closed) = self._subset("states", states), self._epochs()
+        stay = np.zeros_like(closed, dtype=int)
+        return count_breaks(states, members, stay, stay, closed, epochs=epochs)
 
 
 class VisitBy(Constraint):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..controller import everything
-from .base import Constraint, States, membership
+from .base import Constraint, States, count_breaks, membership
 
 
 def count_entries(constraint, states, at_least, at_most, max_nodes):
@@ -24,6 +24,17 @@ def count_entries(constraint, states, at_least, at_most, max_nodes):
     else:
         inside[-1] = -1  # one entry too many
     return membership(states, members, inside, outside, (now + 1) // 2 >= at_least)
+
+
+def count_late_entries(constraint, states, k, max_nodes):
+    """The breaks of ``entries <= k``: those after the k-th, inside A or not as in the above."""
+    members = constraint._subset("states", states)
+    size = 2 * k + 2
+    constraint._check_size(size, states, max_nodes)
+    now = np.arange(size)
+    inside, outside = now | 1, now + now % 2
+    outside[-1] = size - 2  # inside A after the k-th entry: outside again
+    return count_breaks(states, members, inside, outside, now == size - 2)
 
 
 class AtLeastVisits(Constraint):
@@ -86,6 +97,9 @@ class AtMostVisits(Constraint):
 
     def _build(self, states, max_nodes):
         return count_entries(self, states, 0, int(self.k), max_nodes)
+
+    def _breaks(self, states, max_nodes):
+        return count_late_entries(self, states, int(self.k), max_nodes)
 
 
 class ExactVisits(Constraint):
@@ -166,3 +180,13 @@ class Occupancy(Constraint):
         inside = steps + 1
         inside[-1] = size - 1 if at_most is None else -1
         return membership(states, members, inside, steps, steps >= at_least)
+
+    def _breaks(self, states, max_nodes):
+        if self.at_most is None or self.at_least is not None:
+            return None
+        members, size = self._subset("states", states), int(self.at_most) + 1
+        self._check_size(size, states, max_nodes)
+        steps = np.arange(size)
+        return count_breaks(
+            states, members, np.minimum(steps + 1, size - 1), steps, steps == size - 1
+        )

@@ -6,5 +6,13 @@ Public: `Controller`. The other modules are how it is built, compared, counted a
 from .controller import Controller, everything
 from .minimise import coarsest_partition
 from .products import intersection, union
+from .soft import SoftController
 
-__all__ = ["Controller", "coarsest_partition", "everything", "intersection", "union"]
+__all__ = [
+    "Controller",
+    "SoftController",
+    "coarsest_partition",
+    "everything",
+    "intersection",
+    "union",
+]

@@ -24,7 +24,7 @@ def coarsest_partition(keys, tails, labels, heads):
 
 def trimmed(tables, accept):
     """The tables with only the transitions on some path from the start to acceptance."""
-    first, done = tables[0, 0], accept.astype(np.uint8)
+    first, done = tables[0, 0], (accept > 0).astype(np.uint8)
     reached = np.zeros(len(accept), dtype=np.uint8)
     reached[first[first >= 0]] = 1
     live = tables >= 0
@@ -41,6 +41,7 @@ def trimmed(tables, accept):
 def minimal_tables(tables, accept):
     """Trimmed, minimal and canonically numbered: tables and accept.
 
+    `accept` may be numbers: states with different ones are different, and 0 does not accept.
     Automata that accept the same paths of at least one step come out the same. An epoch whose
     table comes out as the one before it is still there. O(m log n) for each epoch of m
     transitions.
@@ -78,7 +79,7 @@ def minimal_tables(tables, accept):
         out[e, alone : alone + len(rows[e])] = rows[e]
     if alone:
         out[0, 0] = first
-    return out, np.append(np.zeros(alone, dtype=bool), accept[chosen])
+    return out, np.append(np.zeros(alone, dtype=accept.dtype), accept[chosen])
 
 
 def _start(table, classes, accept):
