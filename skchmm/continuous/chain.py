@@ -47,8 +47,11 @@ class ContinuousChain:
         self.graph = graph
         self.start = np.array(startprob, dtype=np.float64)
         self.generator = np.array(generator, dtype=np.float64)
+        self.first = self.start
+        if graph.breaks is not None:
+            self.first = self.start * np.exp(-graph.start_costs)
         with np.errstate(divide="ignore"):
-            self.log_start = np.log(self.start)
+            self.log_start = np.log(self.first)
 
     def has(self, startprob, generator):
         """Whether these are the chain's parameters."""
@@ -91,7 +94,7 @@ class ContinuousChain:
                 mine = np.ascontiguousarray(chosen[begin:end])
                 room = plan.room() if counts else (None, None, None)
                 forward_backward(
-                    plan.steps, self.start, *scaled, index, offsets, numbered.index,
+                    plan.steps, self.first, *scaled, index, offsets, numbered.index,
                     seq_weights, mine, log_z, redo, posteriors, *room,
                 )  # fmt: skip
                 return room
@@ -129,7 +132,7 @@ class ContinuousChain:
 
     def _alive(self, steps, frames, offsets, numbered, s):
         return feasible_steps(
-            steps, self.start, frames.table, frames.rows, numbered.lengths, numbered.index,
+            steps, self.first, frames.table, frames.rows, numbered.lengths, numbered.index,
             offsets[s], offsets[s + 1] - offsets[s],
         )  # fmt: skip
 
@@ -235,8 +238,9 @@ class ContinuousChain:
         log_prob = np.full(len(offsets) - 1, -np.inf)
         first = np.where(self.log_first() > -np.inf, 0.0, -np.inf)
         search = _Search(
-            self, kinds, frames, offsets, path, log_prob, fixed=(possible, None), first=first
-        )
+            self, kinds, frames, offsets, path, log_prob, fixed=(possible, None), first=first,
+            final=np.where(self.graph.accept, 0.0, -np.inf),
+        )  # fmt: skip
         search.run(np.arange(len(log_prob)), n_jobs)
         return self.states_of(path), log_prob
 
@@ -266,6 +270,10 @@ class ContinuousChain:
         visits = smoothed.posteriors[0, members].sum() + jumps[~members][:, members].sum()
         return time, visits, time / visits if visits > 0 else np.nan
 
+    def step_cost(self, t, source, target):
+        """What soft rules cost that the step to t breaks, besides what the rates say."""
+        return 0.0
+
     def log_first(self):
         first = np.full(self.graph.n_nodes, -np.inf)
         able = self.graph.start_nodes >= 0
@@ -282,7 +290,7 @@ class ContinuousChain:
         steps = self.in_logs(frames.gaps)
         counting = totals is not None and weight > 0
         log_z, gamma = smooth_log(
-            self.log_first(), steps.ahead, steps.back, self.log_frames(frames), self.graph.accept,
+            self.log_first(), steps.ahead, steps.back, self.log_frames(frames), self.graph.log_final,
             (lambda *gap: steps.between(*gap, weight)) if counting else None,
         )  # fmt: skip
         if log_z > -np.inf and posteriors is not None:
@@ -322,16 +330,19 @@ class _Search:
         Matrix entries up to this are only upper bounds.
     first : array, optional
         Scores of the first nodes; by default those of the chain.
+    final : array, optional
+        Scores of ending in each node; by default those of the graph.
     """
 
     def __init__(
         self, chain, numbered, frames, offsets, path, log_prob, matrices_of=None, *, fixed=None,
-        weak=0.0, first=None,
+        weak=0.0, first=None, final=None,
     ):  # fmt: skip
         self.chain, self.numbered, self.frames = chain, numbered, frames
         self.offsets, self.matrices_of, self.weak = offsets, matrices_of, weak
         self.path, self.log_prob = path, log_prob
         self.first = chain.log_first() if first is None else first
+        self.final = chain.graph.log_final if final is None else final
         self.size = 8 * chain.rates.n_nodes**2
         if fixed is None and len(numbered) * self.size <= settings.matrix_bytes:
             fixed = matrices_of(numbered.lengths)
@@ -363,7 +374,7 @@ class _Search:
                 graph.layout, self.chain.base_edges, matrices, scales, self.weak, which,
                 frames.table, index, begin, start, stop, value, came_from, work,
             )  # fmt: skip
-        value = np.where(graph.accept, value, -np.inf)
+        value = value + self.final
         node, certain = int(np.argmax(value)), True
         self.log_prob[s] = value[node]
         for t in range(T - 1, -1, -1):

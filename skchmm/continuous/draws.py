@@ -20,7 +20,7 @@ def filtered(chain, frames):
     for floor in settings.negligible:
         steps = chain.plan(numbered, floor, False).steps
         forward_backward(
-            steps, chain.start, *scaled, index, offsets, numbered.index, None, chosen,
+            steps, chain.first, *scaled, index, offsets, numbered.index, None, chosen,
             log_z, redo, None, None, None, None, alphas,
         )  # fmt: skip
         if not redo[0]:
@@ -43,7 +43,7 @@ def draw_nodes(chain, frames, n_draws, random_state):
     nodes = np.empty((n_draws, T), dtype=np.int32)
     if log_alpha is None:
         return nodes[:0]
-    last = np.where(graph.accept, log_alpha[-1], -np.inf)
+    last = log_alpha[-1] + graph.log_final
     nodes[:, -1] = _choose_rows(np.tile(last, (n_draws, 1)), random_state)
     per = max(1, settings.matrix_bytes // (8 * chain.rates.n_nodes**2))
     for end in range(T - 1, 0, -per):

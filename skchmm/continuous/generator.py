@@ -87,11 +87,13 @@ class Generator:
         targets = np.repeat(np.arange(N), np.diff(graph.indptr[0]))
         allowed = np.zeros((N, S), dtype=bool)
         allowed[graph.sources, graph.base_edges % S] = True
-        rows = off[graph.node_states]
-        return cls(
-            N, graph.sources, targets, off.ravel()[graph.base_edges],
-            rows.sum(axis=1), np.where(allowed, 0.0, rows).sum(axis=1),
-        )  # fmt: skip
+        rows, rates = off[graph.node_states], off.ravel()[graph.base_edges]
+        killing = np.where(allowed, 0.0, rows).sum(axis=1)
+        if graph.breaks is not None:  # what a jump costs is lost like a killed jump
+            lost = rates * -np.expm1(-graph.edge_costs)
+            killing += np.bincount(graph.sources, weights=lost, minlength=N)
+            rates = rates * np.exp(-graph.edge_costs)
+        return cls(N, graph.sources, targets, rates, rows.sum(axis=1), killing)
 
     @property
     def ladder(self):

@@ -58,7 +58,7 @@ def unrolled(chain, frames):
     empty = [np.zeros(0)]
     log_weights = np.concatenate(empty + weights)
     layout = Layout(
-        graph.node_states, graph.start_nodes, graph.accept, np.arange(T), indptr,
+        graph.node_states, graph.start_nodes, graph.log_final, np.arange(T), indptr,
         np.concatenate(empty + sources).astype(np.int32), graph.ahead, graph.back,
     )  # fmt: skip
     return UnrolledChain(UnrolledGraph(layout, graph.controller), log_weights, chain.log_start)

@@ -95,15 +95,14 @@ def filter_log(log_first, ahead, log_b):
     return alpha, total
 
 
-def smooth_log(log_first, ahead, back, log_b, accept, between=None):
+def smooth_log(log_first, ahead, back, log_b, log_final, between=None):
     """log Z and log gamma (T, N).
 
     ``between(t, left, right, log_mass)`` is told of every gap: what comes before it and after it,
     and the logarithm of what comes through.
     """
     alpha, total = filter_log(log_first, ahead, log_b)
-    with np.errstate(divide="ignore"):
-        beta = np.log(accept.astype(np.float64))
+    beta = log_final
     if alpha is None or (alpha[-1] + beta).max() == -np.inf:
         return -np.inf, None
     log_z = total + logsumexp(alpha[-1] + beta)

@@ -15,18 +15,53 @@ class ObservedChain(ContinuousChain):
     def __init__(self, graph, startprob, generator):
         super().__init__(graph, startprob, generator)
         self.rates = Generator.of_states(self.generator)
-        self.base_edges = graph.base_edges
+        self.base_edges, self._costs = graph.base_edges, np.zeros(1)
+        if graph.breaks is not None:
+            # One matrix for each cost of an edge, below each other.
+            self._costs, which = np.unique(graph.edge_costs, return_inverse=True)
+            self.base_edges = (graph.base_edges + which * graph.n_states**2).astype(np.int32)
 
     def plan(self, numbered, floor, counts):
-        return _ObservedPlan(self.graph, self.rates, numbered)
+        return _ObservedPlan(self, numbered)
+
+    def spread(self, matrices):
+        """Matrices (n, S, S) times what each cost of an edge leaves, (n, n_costs * S, S)."""
+        if self.graph.breaks is None:
+            return matrices
+        return np.concatenate([matrices * np.exp(-cost) for cost in self._costs], axis=1)
+
+    def _bounded(self, floor):
+        def matrices(lengths):
+            found, log_scales = self.rates.matrices(lengths)
+            return self.spread(found), log_scales
+
+        return matrices
+
+    def exact_log_matrices(self, lengths):
+        """Logarithms of exponentials, however small."""
+        logs = super().exact_log_matrices(lengths)[0]
+        return np.concatenate([logs - cost for cost in self._costs], axis=1), None
 
     def _edges(self, t):
-        """Edges into step t: sources, targets and base edges."""
+        """Edges into step t: sources, targets and where their weights are in `spread`."""
         graph = self.graph
         e = int(np.searchsorted(graph.epochs, t, side="right")) - 1
         part = slice(graph.indptr[e, 0], graph.indptr[e, -1])
         targets = np.repeat(np.arange(graph.n_nodes), np.diff(graph.indptr[e]))
-        return graph.sources[part], targets, graph.base_edges[part]
+        return graph.sources[part], targets, self.base_edges[part]
+
+    def step_cost(self, t, source, target):
+        if self.graph.breaks is None:
+            return 0.0
+        sources, targets, base = self._edges(t)
+        edge = np.flatnonzero((sources == source) & (targets == target))[0]
+        return self._costs[base[edge] // self.graph.n_states**2]
+
+    def _log_spread(self, log_matrix):
+        """Logarithms of one matrix, if they are not spread already, by cost of an edge."""
+        if log_matrix.shape[0] > self.graph.n_states:
+            return log_matrix.ravel()
+        return np.concatenate([log_matrix.ravel() - cost for cost in self._costs])
 
     def marginals_at(self, frames, times, grid):
         """P(state at the times of a grid | Y, Acc), (n, S); the times are those of the steps.
@@ -39,7 +74,7 @@ class ObservedChain(ContinuousChain):
             pairs[t] = self.log_pairs(left, right, t) - log_mass
 
         _, gamma = smooth_log(
-            self.log_first(), steps.ahead, steps.back, self.log_frames(frames), self.graph.accept,
+            self.log_first(), steps.ahead, steps.back, self.log_frames(frames), self.graph.log_final,
             between,
         )  # fmt: skip
         before = np.searchsorted(times, grid, side="right") - 1
@@ -64,21 +99,22 @@ class ObservedChain(ContinuousChain):
     def columns(self, matrix, t, nodes):
         sources, targets, base = self._edges(t)
         out = np.zeros((len(nodes), self.graph.n_nodes))
+        weights = self.spread(matrix[None]).ravel()
         for row, node in enumerate(nodes):
             into = targets == node
-            out[row, sources[into]] = matrix.ravel()[base[into]]
+            out[row, sources[into]] = weights[base[into]]
         return out
 
     def edges(self, log_matrix, t):
         sources, targets, base = self._edges(t)
-        weights = log_matrix.ravel()[base]
+        weights = self._log_spread(log_matrix)[base]
         possible = weights > -np.inf
         return sources[possible], targets[possible], weights[possible]
 
     def log_nodes(self, matrix, t):
         sources, targets, base = self._edges(t)
         out = np.full((self.graph.n_nodes,) * 2, -np.inf)
-        out[sources, targets] = matrix.ravel()[base]
+        out[sources, targets] = self._log_spread(matrix)[base]
         return out
 
     def in_logs(self, gaps):
@@ -89,13 +125,15 @@ class ObservedChain(ContinuousChain):
         sources, targets, base = self._edges(t)
         S = self.graph.n_states
         terms, out = left[sources] + right[targets], np.full(S * S, -np.inf)
+        terms, base = terms - self._costs[base // S**2], base % S**2
         for edge in np.unique(base):
             out[edge] = logsumexp(terms[base == edge])
         return out.reshape(S, S)
 
     def _possible(self, positive):
         S = self.graph.n_states
-        return np.zeros((S, S)) if positive else np.where(np.eye(S, dtype=bool), 0.0, -np.inf)
+        possible = np.zeros((S, S)) if positive else np.where(np.eye(S) > 0, 0.0, -np.inf)
+        return np.tile(possible, (len(self._costs), 1))
 
 
 class _LogSteps:
@@ -128,22 +166,26 @@ class _LogSteps:
 class _ObservedPlan:
     """One matrix between states for each distinct gap."""
 
-    def __init__(self, graph, rates, numbered):
-        self.rates, self.gaps = rates, numbered.lengths
+    def __init__(self, chain, numbered):
+        graph, self.rates, self.gaps = chain.graph, chain.rates, numbered.lengths
+        rates = self.rates
         self.matrices, log_scales = rates.matrices(numbered.lengths)
         self.scales = np.exp(log_scales)[:, None, None]
         self.matrices *= self.scales
         reach = graph.support | np.eye(graph.n_states, dtype=bool)
         small = ((self.matrices < 1e-270) & reach).any(axis=(1, 2)) & (self.gaps > 0)
+        spread = chain.spread(self.matrices)
+        self.shape = spread.shape
         self.steps = Steps(
-            graph.layout, base_edges=graph.base_edges, matrices=self.matrices, rest=small
-        )
+            graph.layout, base_edges=chain.base_edges, matrices=spread, rest=small,
+            width=spread[0].size if len(spread) else 0,
+        )  # fmt: skip
 
     def room(self):
-        return None, None, np.zeros_like(self.matrices)
+        return None, None, np.zeros(self.shape)
 
     def collect(self, parts, totals):
-        pairs = parts[2]
+        pairs = parts[2].reshape(len(self.matrices), -1, *self.matrices.shape[1:]).sum(axis=1)
         used = (pairs > 0).any(axis=(1, 2)) & (self.gaps > 0)
         matrices = self.matrices[used]
         outer = np.divide(pairs[used], matrices, out=np.zeros_like(matrices), where=matrices > 0)

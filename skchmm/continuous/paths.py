@@ -37,7 +37,9 @@ def fill_in(chain, nodes, frames, times, s, begin, labels, known):
         visited += order[1:]
         entered += (now + np.cumsum(stays[:-1])).tolist()
         now = times.values[begin + t]
+        log_order -= chain.step_cost(t, nodes[t - 1], nodes[t])
         log_prob, exact = log_prob + log_order, exact and sure
+    log_prob += graph.log_final[nodes[-1]]
     return JumpPath(
         labels[_states(chain, np.array(visited))], times.write(np.array(entered), s),
         times.write(np.array([now]), s)[0], float(log_prob), exact,
@@ -95,9 +97,9 @@ def _states(chain, places):
 def _draw_path(chain, since, bridges, random_state):
     graph, duration = chain.graph, float(since[-1])
     if duration not in bridges:
-        bridges[duration] = Bridge(chain.rates, duration, graph.accept)
+        bridges[duration] = Bridge(chain.rates, duration, np.exp(graph.log_final))
     able = np.flatnonzero(graph.start_nodes >= 0)
-    masses = chain.start[able] * bridges[duration].masses()[graph.start_nodes[able]]
+    masses = chain.first[able] * bridges[duration].masses()[graph.start_nodes[able]]
     if not masses.sum() > 0:
         raise InfeasibleSequenceError(
             f"No path of {duration:g} units of time satisfies the constraints."

@@ -5,6 +5,7 @@ import numpy as np
 from ..constraints.base import short
 from ..constraints.compile import compile
 from ..constraints.rules import split_edge_rules
+from ..controller import SoftController
 
 SEMANTICS = ("path", "observed", "masked")
 
@@ -24,8 +25,10 @@ def counts_jumps(controller):
         return False
     table = controller.tables[0]
     there = table >= 0
-    again = table[np.where(there, table, 0), np.arange(table.shape[1])]
-    return bool((again == table)[there].all())
+    repeated = np.where(there, table, 0), np.arange(table.shape[1])
+    if isinstance(controller, SoftController) and controller.steps[0][repeated][there].any():
+        return False
+    return bool((table[repeated] == table)[there].all())
 
 
 def check_jump_path(controller, constraints, states, max_nodes):

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from .._kernels.other import automata
 from ..exceptions import ControllerTooLargeError
-from .checking import limit_in_words, most_states
+from .checking import check_paths, limit_in_words, most_states
 from .controller import Controller
 from .minimise import minimal_tables
 
@@ -126,19 +126,23 @@ class SoftController(Controller):
         ndarray of int (n_soft,)
             In the order of the soft rules. A path that breaks a hard rule is an error.
         """
-        labels, q, found = self.encode(path), 0, np.zeros(len(self.weights), dtype=np.int64)
-        rules = np.arange(len(self.weights))
-        self.check_length(len(labels))
-        for t, a in enumerate(labels.tolist()):
-            e = int(np.searchsorted(self.epochs, t, side="right")) - 1
-            if self.tables[e, q, a] < 0:
-                break
-            found += self.steps[e, q, a] >> rules & 1
-            q = self.tables[e, q, a]
-        else:
-            if len(labels) and self.accept[q]:
-                return found + (self.ends[q] >> rules & 1)
-        raise ValueError("The path breaks a hard rule, or has no steps; it has no cost.")
+        labels = self.encode(path)
+        found = self.breaks_encoded(labels, np.array([0, len(labels)]))[0]
+        if (found < 0).any():
+            raise ValueError("The path breaks a hard rule, or has no steps; it has no cost.")
+        return found
+
+    def breaks_encoded(self, labels: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+        """The same of many paths, given as label indices and offsets: (n_paths, n_soft).
+
+        Rows of paths that break a hard rule are -1.
+        """
+        labels, offsets = check_paths(labels, offsets, len(self.states))
+        self.check_lengths(offsets)
+        return automata.count_breaks(
+            self.tables, self.steps, self.ends, self.accept.view(np.uint8), self.epochs, labels,
+            offsets, len(self.weights),
+        )  # fmt: skip
 
     def cost(self, path: Iterable[Hashable]) -> float:
         """What a path pays for the soft rules that it breaks: the sum of weight times breaks."""

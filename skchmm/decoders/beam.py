@@ -78,6 +78,8 @@ random_state, verbose
     array(['a', 'b', 'b', 'b', 'b'], dtype='<U1')
     """
 
+    _takes_soft = False
+
     def __init__(
         self,
         beam_width: int = 64,

@@ -69,6 +69,8 @@ random_state, verbose
     array([3])
     """
 
+    _takes_soft = False
+
     def __init__(
         self,
         n_candidates: int = 50,

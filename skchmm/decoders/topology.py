@@ -67,6 +67,8 @@ random_state, verbose
            [0.429, 0.143, 0.429]])
     """
 
+    _takes_soft = False
+
     def __init__(
         self,
         n_states: int | None = None,

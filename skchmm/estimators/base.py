@@ -10,7 +10,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._documentation import DocumentedMixin
 from ..constraints.compile import compile, flatten
-from ..controller import everything
+from ..constraints.soft import Soft
+from ..controller import SoftController, everything
 from ..emissions import Precomputed
 from ..emissions.base import Frames, PendingFrames, check_size, steps_in_part
 from ..graph import AugmentedGraph
@@ -22,6 +23,7 @@ from ..sequences.labels import encode_labels
 from ..sequences.values import as_numbers
 from .infeasible import check_possible, report_infeasible
 from .saving import SavedMixin
+from .softness import check_weights
 
 ALGORITHMS = ("viterbi", "posterior", "map")
 
@@ -47,6 +49,7 @@ class SequenceEstimator(SavedMixin, DocumentedMixin, BaseEstimator):
 
     _parameter_names: tuple[str, ...] = ()  # what a chain is made of
     _enforces = True  # whether paths must satisfy the constraints
+    _takes_soft = True  # whether it knows what to do with soft rules
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -188,18 +191,31 @@ class SequenceEstimator(SavedMixin, DocumentedMixin, BaseEstimator):
     def _compile(self, constraints):
         """Take these constraints as those of the model, before its parameters are learned."""
         states, self._chains = self.classes_.tolist(), {}
+        self.__dict__.pop("soft_weights_", None)
         if constraints is None:
             self.constraints_, self.controller_ = [], everything(states)
             return
         self.constraints_ = flatten(constraints)
+        if not self._takes_soft:
+            self._refuse_soft(type(self).__name__)
         self.controller_ = compile(self.constraints_, states, max_nodes=self.max_nodes)
+        if isinstance(self.controller_, SoftController):
+            self.soft_weights_ = self.controller_.weights
         self._check_controller(self.controller_, self.constraints_)
+
+    def _refuse_soft(self, who):
+        if any(isinstance(rule, Soft) for rule in self.constraints_):
+            raise ValueError(
+                f"{who} takes no soft rules; ConstrainedHMM, CTConstrainedHMM, HSMMDecoder, "
+                "PerceptronCRF and skchmm.hmm do."
+            )
 
     def _check_controller(self, controller, constraints):
         """Refuse constraints that have no meaning for the model."""
 
     def _conclude(self):
         """What follows once parameters and constraints are there."""
+        check_weights(self.constraints_)
         self._chain()
         return self
 
@@ -406,12 +422,12 @@ class SequenceEstimator(SavedMixin, DocumentedMixin, BaseEstimator):
 
     @property
     def _rules(self):
-        """The constraints that the controller is made of."""
-        return self.constraints_
+        """The hard constraints that the controller is made of."""
+        return [rule for rule in self.constraints_ if not isinstance(rule, Soft)]
 
     @property
     def _has_rules(self):
-        return self._enforces and len(self.constraints_) > 0
+        return self._enforces and not all(isinstance(rule, Soft) for rule in self.constraints_)
 
 
 def _replace(values, others, offsets, chosen):

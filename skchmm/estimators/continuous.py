@@ -163,6 +163,7 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, LikelihoodModel):
             super()._compile(constraints)
             return
         self.constraints_, states = flatten(constraints), self.classes_.tolist()
+        self._refuse_soft("semantics='masked'")
         self._mask, self.not_enforced_ = split_jump_rules(self.constraints_, states, self.max_nodes)
         warn_not_enforced(self, self.not_enforced_)
         self.controller_ = everything(tuple(states))

@@ -40,9 +40,10 @@ def describe_infeasible(model, sequences, s, frames, n_bad=1):
     if reason or not model._has_rules:
         reason = reason or model._impossible
         return f"{name}{others} has probability zero under the model: {reason}"
-    rules = ", ".join(map(repr, model.constraints_[:SHOWN]))
-    if len(model.constraints_) > SHOWN:
-        rules += f" and {len(model.constraints_) - SHOWN} more"
+    hard = model._rules
+    rules = ", ".join(map(repr, hard[:SHOWN]))
+    if len(hard) > SHOWN:
+        rules += f" and {len(hard) - SHOWN} more"
     name = f"{name} ({sequences.lengths[s]} steps){others}"
     return f"{name} has no feasible path. The constraints are {rules}.{model._note}"
 

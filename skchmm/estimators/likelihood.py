@@ -36,6 +36,7 @@ from .em import (
     with_callbacks,
 )
 from .infeasible import describe_infeasible
+from .softness import keep_soft_weights, learn_soft_weights
 from .transitions import Transitions
 
 # Beyond so many steps, to find the smallest conflict takes longer than one waits for an error.
@@ -137,12 +138,15 @@ class LikelihoodModel(CallbackSupportMixin, SequenceEstimator):
         emission = self._begin(sequences, labels)
         codes = None if y is None else encode_labels(labels, self.classes_)
         data = Data(sequences, sample_weight, codes, self._encode(emission, sequences))
+        before = list(getattr(self, "constraints_", []))
         self._compile(mine_constraints(self.constraints, y, lengths, groups))
         if data.is_labelled and self._counts_labels:
             progress = Progress(self, range(0))
             self._fit_labelled(emission, data)
+            learn_soft_weights(self, data)
         else:
             progress = self._progress()
+            keep_soft_weights(self, before)
             self._fit_em(emission, data, progress)
         self._conclude()
         progress.close()

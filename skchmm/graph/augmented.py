@@ -11,11 +11,15 @@ a row of the transition matrix) or a diagonal: source + k for the k-th target. A
 kind that needs fewer entries, so a dense graph becomes rows and a counter or a chain diagonals.
 """
 
+from copy import copy
+from functools import cached_property
+from typing import NamedTuple
+
 import numpy as np
 
 from .._kernels.other import automata
 from .._kernels.shared.layout import Layout
-from ..controller import coarsest_partition, everything
+from ..controller import SoftController, coarsest_partition, everything
 from ..exceptions import ControllerTooLargeError
 
 WIDTH = 8  # targets of a block
@@ -43,6 +47,10 @@ class AugmentedGraph:
     start_nodes : int32 (S,)
         The node of a path that starts in each state, -1 where none may.
     accept : bool (n_nodes,)
+    breaks : Breaks or None
+        Which soft rules starts, edges and ends break, where there are soft rules.
+    log_final : float64 (n_nodes,)
+        Minus what it costs to end in a node; -inf where no path may.
     epochs : int64 (n_epochs,)
         The first step of each epoch; the edges into step t are those of its epoch.
     indptr : int32 (n_epochs, n_nodes + 1)
@@ -71,6 +79,10 @@ class AugmentedGraph:
         pairs, tables = self._reach(max_nodes)
         states, accept = pairs % S, controller.accept[pairs // S]
         tables, live = self._trim(tables, accept)
+        self.breaks = None
+        if isinstance(controller, SoftController):
+            q = pairs // S
+            self.breaks = Breaks(controller.steps[0, 0], controller.steps[:, q], controller.ends[q])
         merged = self._merge(tables, live, states, accept)
         self._lay_out(tables, live, merged, states, accept)
         targets = [np.repeat(np.arange(self.n_nodes), np.diff(row)) for row in self.indptr]
@@ -82,8 +94,13 @@ class AugmentedGraph:
         self._make_layout()
 
     def _make_layout(self):
+        self.log_final = np.where(self.accept, 0.0, -np.inf)
+        if self.breaks is not None:
+            costs = self.controller.costs
+            self.start_costs, self.edge_costs = costs(self.breaks.starts), costs(self.breaks.edges)
+            self.log_final -= costs(self.breaks.ends)
         self.layout = Layout(
-            self.node_states, self.start_nodes, self.accept, self.epochs, self.indptr, self.sources,
+            self.node_states, self.start_nodes, self.log_final, self.epochs, self.indptr, self.sources,
             self.ahead, self.back,
         )  # fmt: skip
 
@@ -109,6 +126,36 @@ class AugmentedGraph:
     def unconstrained(cls, states, start_support, support):
         """The graph of the chain alone."""
         return cls(everything(states), start_support, support)
+
+    def weighing(self, weights):
+        """The same graph where the soft rules have other weights; zeros take them away."""
+        other = copy(self)
+        other.__dict__.pop("free", None)
+        other.controller = self.controller.weighing(weights)
+        other._make_layout()
+        return other
+
+    def ending(self, nodes):
+        """The same graph where paths may only end in some of the nodes."""
+        other = copy(self)
+        other.__dict__.pop("free", None)
+        other.accept = self.accept & nodes
+        other._make_layout()
+        return other
+
+    @cached_property
+    def free(self):
+        """The same graph where breaking soft rules costs nothing."""
+        if self.breaks is None:
+            return self
+        return self.weighing(np.zeros(len(self.controller.weights)))
+
+    def scored(self, log_start, log_transmat):
+        """Scores of starts (S,) and of edges, less what the soft rules cost that they break."""
+        log_weights = np.ravel(log_transmat)[self.base_edges]
+        if self.breaks is None:
+            return log_start, log_weights
+        return log_start - self.start_costs, log_weights - self.edge_costs
 
     def matches(self, start_support, support):
         """Whether the graph was built for this support."""
@@ -175,12 +222,11 @@ class AugmentedGraph:
         if len(self.controller.accept) == 1:  # then every pair is a state
             return np.arange(len(states))
         epoch, tail, label = np.nonzero(tables >= 0)
-        return coarsest_partition(
-            (2 * states + accept) * 2 + live,
-            tail,
-            epoch * self.n_states + label,
-            tables[epoch, tail, label],
-        )
+        keys, labels = (2 * states + accept) * 2 + live, epoch * self.n_states + label
+        if self.breaks is not None:
+            keys = _with_masks(keys, self.breaks.ends)
+            labels = _with_masks(labels, self.breaks.edges[epoch, tail, label])
+        return coarsest_partition(keys, tail, labels, tables[epoch, tail, label])
 
     def _lay_out(self, tables, live, merged, states, accept):
         S, E = self.n_states, len(tables)
@@ -197,13 +243,15 @@ class AugmentedGraph:
         self.accept = accept[representative]
         self.start_nodes = np.append(node, -1)[self._first].astype(np.int32)
         self.indptr = np.zeros((E, self.n_nodes + 1), dtype=np.int32)
-        sources, base_edges, offset, distinct = [], [], 0, []
+        sources, base_edges, offset, distinct, broken = [], [], 0, [], []
         for e in range(E):
             table = tables[e, representative]
             source, label = np.nonzero(table >= 0)
             target = node[table[source, label]]
             order = np.lexsort((source, target))
             source, label, target = source[order], label[order], target[order]
+            if self.breaks is not None:
+                broken.append(self.breaks.edges[e, representative][source, label])
             sources.append(source)
             base_edges.append(self.node_states[source] * S + label)
             counts = np.bincount(target, minlength=self.n_nodes)
@@ -213,9 +261,26 @@ class AugmentedGraph:
         self.sources = np.concatenate(sources).astype(np.int32)
         self.base_edges = np.concatenate(base_edges).astype(np.int32)
         self.n_edges = len(np.unique(np.concatenate(distinct)))
+        if self.breaks is not None:
+            ends = self.breaks.ends[representative]
+            self.breaks = Breaks(self.breaks.starts, np.concatenate(broken), ends)
 
     def __repr__(self):
         return f"<AugmentedGraph: {self.n_nodes} nodes, {self.n_edges} edges>"
+
+
+class Breaks(NamedTuple):
+    """Which soft rules are broken, by their bits: by a start in each state, by edges, by ends."""
+
+    starts: np.ndarray
+    edges: np.ndarray
+    ends: np.ndarray
+
+
+def _with_masks(keys, masks):
+    """Keys that also tell masks apart."""
+    distinct, which = np.unique(masks, return_inverse=True)
+    return keys * len(distinct) + which
 
 
 class Blocks:

@@ -26,6 +26,8 @@ from .levels import HUGE, add_levels, take_off_levels
 from .schedule import spread, work_through
 from .settings import settings
 
+LOG_SMALLEST = -600.0  # well above the logarithm of the smallest double
+
 
 class Smoothed(NamedTuple):
     """What forward-backward gives."""
@@ -62,8 +64,8 @@ class ScoredChain:
 
     def __init__(self, graph, log_start, log_transmat):
         self.graph = graph
-        self.log_start = np.array(log_start, dtype=np.float64)
-        self.log_weights = np.ravel(log_transmat)[graph.base_edges]
+        self.given = np.array(log_start, dtype=np.float64), np.array(log_transmat, dtype=np.float64)
+        self.log_start, self.log_weights = graph.scored(*self.given)
 
     takes_parts = False  # whether frames may still have to be computed
 
@@ -79,9 +81,7 @@ class ScoredChain:
 
     def has(self, log_start, log_transmat):
         """Whether these are the chain's parameters."""
-        return np.array_equal(self.log_start, log_start) and np.array_equal(
-            self.log_weights, np.ravel(log_transmat)[self.graph.base_edges]
-        )
+        return all(map(np.array_equal, self.given, (log_start, log_transmat)))
 
     def decode(self, frames, offsets, *, labels=None, n_jobs=None):
         """Best paths: (labels, or state indices, (n_steps,), log scores (n_sequences,))."""
@@ -90,7 +90,7 @@ class ScoredChain:
     def best_feasible(self, frames, offsets, *, n_jobs=None):
         """The paths in the graph with the largest sums of frame scores: (state indices, sums)."""
         S = self.graph.n_states
-        free = ScoredChain(self.graph, np.zeros(S), np.zeros((S, S)))
+        free = ScoredChain(self.graph.free, np.zeros(S), np.zeros((S, S)))
         return _decode(free, frames, offsets, None, n_jobs)
 
     def completes(self, frames):
@@ -147,13 +147,28 @@ class Chain(ScoredChain):
         self.transmat = np.array(transmat, dtype=np.float64)
         with np.errstate(divide="ignore"):
             super().__init__(graph, np.log(self.start), np.log(self.transmat))
-        self.weights = self.transmat.ravel()[graph.base_edges]
+        self.first, self.weights = self.start, self.transmat.ravel()[graph.base_edges]
+        if graph.breaks is not None:
+            self.first = self.start * np.exp(-graph.start_costs)
+            self.weights = self.weights * np.exp(-graph.edge_costs)
 
     takes_parts = True
 
     @cached_property
+    def only_logs(self):
+        """Whether soft rules weigh so much that a factor may be no double."""
+        if self.graph.breaks is None:
+            return False
+        parts = self.log_start, self.log_weights, self.graph.log_final
+        return min(part.min(initial=0.0, where=part > -np.inf) for part in parts) < LOG_SMALLEST
+
+    @cached_property
     def smallest_weight(self):
-        return self.weights.min(initial=1.0, where=self.weights > 0)
+        smallest = self.weights.min(initial=1.0, where=self.weights > 0)
+        if self.graph.breaks is None:
+            return smallest
+        final = np.exp(self.graph.log_final)
+        return min(smallest, final.min(initial=1.0, where=final > 0))
 
     @cached_property
     def sum_entries(self):
@@ -173,11 +188,20 @@ class Chain(ScoredChain):
 
     def smooth(self, frames, offsets, *, seq_weights=None, counts=False, n_jobs=None):
         """Likelihoods, marginals and, on request, expected transition counts."""
-        return self._sums(frames, offsets, seq_weights, n_jobs, True, counts)
+        log_z, posteriors, edges = self._sums(frames, offsets, seq_weights, n_jobs, True, counts)
+        if not counts:
+            return Smoothed(log_z, posteriors, None)
+        S = self.graph.n_states
+        transitions = np.bincount(self.graph.base_edges, weights=edges, minlength=S * S)
+        return Smoothed(log_z, posteriors, TransitionCounts(transitions.reshape(S, S)))
+
+    def edge_counts(self, frames, offsets, *, seq_weights=None, n_jobs=None):
+        """Likelihoods, marginals and the expected number of times that each edge is taken."""
+        return self._sums(frames, offsets, seq_weights, n_jobs, True, True)
 
     def log_likelihood(self, frames, offsets, *, n_jobs=None):
         """log P(Y, Acc) of each sequence."""
-        return self._sums(frames, offsets, None, n_jobs, False, False).log_z
+        return self._sums(frames, offsets, None, n_jobs, False, False)[0]
 
     def _sums(self, frames, offsets, seq_weights, n_jobs, marginals, counts):
         graph, S = self.graph, self.graph.n_states
@@ -196,15 +220,12 @@ class Chain(ScoredChain):
         if 0 < graph.n_edges <= settings.lanes_edges and self.for_lanes:
             row_bytes = WIDTH * (graph.n_nodes + S)
         parts = work_through(prepare, frames, offsets, n_jobs, row_bytes, counts=counts)
-        if not counts:
-            return Smoothed(log_z, posteriors, None)
-        transitions = np.bincount(graph.base_edges, weights=sum(parts), minlength=S * S)
-        return Smoothed(log_z, posteriors, TransitionCounts(transitions.reshape(S, S)))
+        return log_z, posteriors, sum(parts) if counts else None
 
     @property
     def for_lanes(self):
         """Whether lanes can hold its products."""
-        return self.smallest_weight >= settings.lanes_smallest_weight
+        return self.smallest_weight >= settings.lanes_smallest_weight and not self.only_logs
 
     def filter(self, frames, offsets, *, n_jobs=None):
         """P(x_t | y_0..y_t, a completion is feasible), (n_steps, S); NaN once no path is left."""
@@ -267,7 +288,8 @@ class _Sums:
     def run(self):
         """Do it; the counts."""
         left = np.arange(len(self.log_z))
-        for way in (self.lanes, self.two_ended, self.blocks, self.lanes_again, self.log_space):
+        ways = self.lanes, self.two_ended, self.blocks, self.lanes_again, self.log_space
+        for way in ways[-1:] if self.chain.only_logs else ways:
             left = way(left)
             if len(left) == 0:
                 break
@@ -300,7 +322,7 @@ class _Sums:
         if self.index is not None and not self.scaled[2].any():
             table, row_max, _ = self.scaled
         lanes_sums(
-            self.graph.layout, chain.weights, chain.smallest_weight, chain.start, table, row_max,
+            self.graph.layout, chain.weights, chain.smallest_weight, chain.first, table, row_max,
             self.index, self.offsets, self.seq_weights, order, chunk, self.log_z, self.redo,
             self.posteriors, self.edges,
         )  # fmt: skip
@@ -312,7 +334,7 @@ class _Sums:
             return chosen
         pairs = None if self.edges is None else np.zeros((graph.n_states, graph.n_states))
         two_ended(
-            graph.layout, chain.weights, chain.smallest_weight, chain.start, self.frames.table,
+            graph.layout, chain.weights, chain.smallest_weight, chain.first, self.frames.table,
             self.index, self.offsets, self.seq_weights, chosen, self.log_z, self.redo,
             self.posteriors, pairs,
         )  # fmt: skip
@@ -326,7 +348,7 @@ class _Sums:
         table, by_node = _by_node(graph, table, self.frames)
         entries = None if self.edges is None else np.zeros(len(chain.sum_entries))
         forward_backward(
-            graph.layout, chain.weights, chain.sum_entries, chain.back_entries, chain.start,
+            graph.layout, chain.weights, chain.sum_entries, chain.back_entries, chain.first,
             table, by_node, row_max, row_lossy, self.index, self.offsets, self.seq_weights, chosen,
             settings.table_bytes, self.log_z, self.redo, self.posteriors, entries,
         )  # fmt: skip

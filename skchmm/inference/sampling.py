@@ -48,9 +48,12 @@ def draw_constrained_paths(graph, startprob, transmat, n_steps, n_sequences=1, r
     if n_steps < 1:
         raise ValueError(f"A path has at least one step, got {n_steps}.")
     graph.controller.check_length(n_steps)
-    masses = _Masses(graph, transmat, n_steps)
     with np.errstate(divide="ignore"):
-        log_start = np.log(np.asarray(startprob, dtype=np.float64))
+        log_start, log_weights = graph.scored(
+            np.log(np.asarray(startprob, dtype=np.float64)),
+            np.log(np.asarray(transmat, dtype=np.float64)),
+        )
+    masses = _Masses(graph, log_weights, n_steps)
     possible = np.flatnonzero(graph.start_nodes >= 0)
     first = log_start[possible] + masses[0][graph.start_nodes[possible]]
     top = first.max(initial=-np.inf)
@@ -122,13 +125,11 @@ class _Edges:
 class _Masses:
     """Log beta_t for t = 0, 1, ..., each up to a constant; one chunk of steps is held at a time."""
 
-    def __init__(self, graph, transmat, n_steps):
-        with np.errstate(divide="ignore"):
-            log_weights = np.log(np.asarray(transmat, dtype=np.float64)).ravel()[graph.base_edges]
+    def __init__(self, graph, log_weights, n_steps):
         self._epochs = np.asarray(graph.epochs)
         self.edges = [_Edges(graph, log_weights, e) for e in range(len(self._epochs))]
         self._size = isqrt(n_steps - 1) + 1
-        last = np.where(graph.accept, 0.0, -np.inf)
+        last = graph.log_final
         self._ends = {n_steps - 1: last}
         for t in range(n_steps - 1, 0, -1):
             last = self.edges[self.epoch(t)].before(last)

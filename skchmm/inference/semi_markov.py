@@ -40,12 +40,13 @@ class SemiMarkovChain:
         self.graph = graph
         self.parameters = tuple(np.array(p, dtype=float) for p in (startprob, transmat, durations))
         start, transmat, durations = self.parameters
-        stay, entry, indptr, targets, base_edges = _edges_by_source(graph)
+        stay, entry, indptr, targets, edges, stay_costs = _edges_by_source(graph)
         with np.errstate(divide="ignore"):
+            log_start, log_weights = graph.scored(np.log(start), np.log(transmat))
             self.layout = SemiLayout(
-                graph.node_states, graph.start_nodes, graph.accept, entry, graph.epochs, stay,
-                indptr, targets, base_edges, np.log(transmat.ravel()[base_edges]),
-                np.log(start), np.log(durations), np.log(survival(durations)),
+                graph.node_states, graph.start_nodes, graph.log_final, entry, graph.epochs, stay,
+                stay_costs, indptr, targets, graph.base_edges[edges], log_weights[edges],
+                log_start, np.log(durations), np.log(survival(durations)),
             )  # fmt: skip
 
     def _check(self, frames, offsets):
@@ -108,26 +109,31 @@ def _edges_by_source(graph):
     -------
     stay : (n_epochs, n_nodes), the node after another step in the same state, -1 where none
     entry : (n_nodes,), whether a path can come from another state, or start there
-    indptr (n_epochs, n_nodes + 1), targets, base_edges : changes of state, by source
+    indptr (n_epochs, n_nodes + 1), targets, edges : changes of state, by source; their numbers
+    stay_costs : (n_epochs, n_nodes) or None, what soft rules cost that another step breaks
     """
     S, N = graph.n_states, graph.n_nodes
     entry = np.zeros(N, dtype=bool)
     entry[graph.start_nodes[graph.start_nodes >= 0]] = True
     stay = np.full((len(graph.epochs), N), -1, dtype=np.int32)
     indptr = np.zeros((len(graph.epochs), N + 1), dtype=np.int32)
-    targets, base_edges, offset = [], [], 0
+    stay_costs = None if graph.breaks is None else np.zeros(stay.shape)
+    targets, numbers, offset = [], [], 0
     for e, ends in enumerate(graph.indptr):
         edges = slice(ends[0], ends[-1])
         source, base = graph.sources[edges], graph.base_edges[edges]
+        number = np.arange(ends[0], ends[-1])
         target = np.repeat(np.arange(N), np.diff(ends))
         same = base // S == base % S
         stay[e, source[same]] = target[same]
-        source, base, target = source[~same], base[~same], target[~same]
+        if stay_costs is not None:
+            stay_costs[e, source[same]] = graph.edge_costs[number[same]]
+        source, number, target = source[~same], number[~same], target[~same]
         entry[target] = True
         order = np.lexsort((target, source))
         targets.append(target[order])
-        base_edges.append(base[order])
+        numbers.append(number[order])
         counts = np.bincount(source, minlength=N)
         indptr[e] = offset + np.concatenate([[0], np.cumsum(counts)])
         offset += len(source)
-    return stay, entry, indptr, np.concatenate(targets), np.concatenate(base_edges)
+    return stay, entry, indptr, np.concatenate(targets), np.concatenate(numbers), stay_costs

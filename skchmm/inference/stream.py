@@ -224,7 +224,7 @@ class ConstrainedStream:
         if self.n_steps is not None and self.n_seen < self.n_steps:
             raise ValueError(f"The sequence has {self.n_steps} steps, of which {self.n_seen} came.")
         before = len(self._decided)
-        accept = np.where(self._filter.chain.graph.accept, 0.0, -np.inf)
+        accept = self._filter.chain.graph.log_final
         last = self._values[-1] if self._values else _at(self._node, len(accept))
         if not np.isfinite(last + accept).any():
             self._leave_constraints(

@@ -80,7 +80,7 @@ cdef void count_rest(const Graph *g, const Operator *o, int64_t gap, const doubl
 cdef void count(const Graph *g, const Operator *o, int64_t gap, int64_t e, const double *alpha,
                 const double *beta, double weight, Work *w, Counts *c) noexcept nogil:
     """Adds what happens between alpha and beta, whose w.left and w.right are there."""
-    cdef int64_t N = g.n_nodes, S = g.n_states, m, n, k, f
+    cdef int64_t N = g.n_nodes, m, n, k, f
     cdef double mass = 0.0, u
     cdef const int32_t *start
     cdef const double *matrix
@@ -89,7 +89,7 @@ cdef void count(const Graph *g, const Operator *o, int64_t gap, int64_t e, const
     cdef double *outer
     if o.observed:
         start = edges_into(g, e)
-        matrix = o.matrices + gap * S * S
+        matrix = o.matrices + gap * o.width
         for m in range(N):
             for k in range(start[m], start[m + 1]):
                 mass += alpha[g.sources[k]] * matrix[o.base_edges[k]] * beta[m]
@@ -100,7 +100,7 @@ cdef void count(const Graph *g, const Operator *o, int64_t gap, int64_t e, const
             u = beta[m] * weight
             if u > 0.0:
                 for k in range(start[m], start[m + 1]):
-                    c.outer[gap * S * S + o.base_edges[k]] += (
+                    c.outer[gap * o.width + o.base_edges[k]] += (
                         alpha[g.sources[k]] * matrix[o.base_edges[k]] * u)
         return
     for f in range(o.indptr[gap], o.indptr[gap + 1]):
@@ -166,8 +166,7 @@ cdef int forward(const Graph *g, const Operator *o, const Frames *f, const int32
             w.log_first = total
     c = 0.0
     for m in range(N):
-        if g.accept[m]:
-            c += row[m]
+        c += g.final[m] * row[m]
     if c <= 0.0:
         return REDO
     log_z[0] = total + log(c)
@@ -182,7 +181,7 @@ cdef int backward(const Graph *g, const Operator *o, const Frames *f, const int3
     cdef double *alpha = w.alpha + (T - 1) * N
     cdef double *before = w.y + N
     for m in range(N):
-        w.beta[m] = g.accept[m]
+        w.beta[m] = g.final[m]
     for t in range(T - 1, -1, -1):
         mass = 0.0
         for m in range(N):

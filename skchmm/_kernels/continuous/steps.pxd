@@ -5,8 +5,9 @@ from ..shared.layout cimport Graph, Layout
 
 cdef struct Operator:
     bint observed
-    const double *matrices       # path: (factors, N, N); observed: (gaps, S, S)
-    const int32_t *base_edges    # observed: i * S + j of each edge
+    const double *matrices       # path: (factors, N, N); observed: (gaps, width)
+    int64_t width                # observed: entries of the matrices of a gap, one for each cost
+    const int32_t *base_edges    # observed: where the weight of each edge is among them
     const double *weights        # path: of the edges in P
     const double *diagonal       # path: of P
     const double *log_scales     # path: of the factors

@@ -27,11 +27,12 @@ cdef class Steps:
 
     def __init__(self, Layout layout, base_edges=None, matrices=None, weights=None,
                  diagonal=None, log_scales=None, indptr=None, factors=None, rest=None,
-                 order=None, component=None, floor=1e-30):
+                 order=None, component=None, floor=1e-30, width=0):
         cdef Operator *o = &self.op
         cdef list held
         self.layout = layout
         o.observed = weights is None
+        o.width = width
         terms, tails = np.zeros(1, np.int64), np.zeros(1)
         if not o.observed:
             terms = np.array([n_terms(lam, floor) for lam in rest], dtype=np.int64)
@@ -152,14 +153,14 @@ cdef inline void uniformised(const Graph *g, const Operator *o, int64_t gap, bin
 cdef double ahead_of(const Graph *g, const Operator *o, int64_t gap, int64_t e, const double *v,
                      double *out, Work *w) noexcept nogil:
     """out proportional to v E(gap), sum 1; the logarithm of the factor. Keeps w.left."""
-    cdef int64_t N = g.n_nodes, S = g.n_states, m, n, k, f
+    cdef int64_t N = g.n_nodes, m, n, k, f
     cdef double u, total = 0.0
     cdef const double *matrix
     cdef const int32_t *start
     cdef double *here = w.left
     if o.observed:
         start = edges_into(g, e)
-        matrix = o.matrices + gap * S * S
+        matrix = o.matrices + gap * o.width
         w.lossy = w.lossy or o.rest[gap] > 0.0
         for m in range(N):
             u = 0.0
@@ -191,14 +192,14 @@ cdef double ahead_of(const Graph *g, const Operator *o, int64_t gap, int64_t e, 
 cdef double back_from(const Graph *g, const Operator *o, int64_t gap, int64_t e, const double *v,
                       double *out, Work *w) noexcept nogil:
     """out proportional to E(gap) v, maximum 1, from above; log factor. Keeps w.right."""
-    cdef int64_t N = g.n_nodes, S = g.n_states, m, n, k, f, last
+    cdef int64_t N = g.n_nodes, m, n, k, f, last
     cdef double u, x, total = 0.0
     cdef const double *matrix
     cdef const int32_t *start
     cdef double *here
     if o.observed:
         start = edges_into(g, e)
-        matrix = o.matrices + gap * S * S
+        matrix = o.matrices + gap * o.width
         memset(out, 0, N * sizeof(double))
         for m in range(N):
             u = v[m]

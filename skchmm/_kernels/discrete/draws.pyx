@@ -90,13 +90,12 @@ cdef bint draw_last(const Graph *g, const double *alpha, double *sums, int64_t n
     cdef int64_t m, p
     cdef double top = -INFINITY, total = 0.0
     for m in range(g.n_nodes):
-        if g.accept[m]:
-            top = max(top, alpha[m])
+        top = max(top, alpha[m] + g.log_final[m])
     if top == -INFINITY:
         return False
     for m in range(g.n_nodes):
         if g.accept[m]:
-            total += exp(alpha[m] - top)
+            total += exp(alpha[m] + g.log_final[m] - top)
         sums[m] = total
     for p in range(n_paths):
         nodes[p] = pick(sums, 0, g.n_nodes, uniforms[p])

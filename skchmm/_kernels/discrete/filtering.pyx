@@ -1,7 +1,7 @@
 """Single steps of the forward recursion, and masses of completion, all as logarithms.
 
     alpha_t(m) = b(y_t, state(m)) sum_{n -> m} alpha_{t-1}(n) w(n -> m)
-    mass_t(n)  = sum_{n -> m} w(n -> m) mass_{t+1}(m),   mass_{T-1} = accept
+    mass_t(n)  = sum_{n -> m} w(n -> m) mass_{t+1}(m),   mass_{T-1} = final
 
 O(edges) a step; see log_rows.pxd.
 """
@@ -53,7 +53,7 @@ def best_source(Layout layout,                   # IN
 def completions(Layout layout,                   # IN
                 const double[::1] log_weights,   # IN, one an edge
                 double[:, ::1] out):             # OUT (T, n_nodes)
-    """log P(a path of T steps is accepted | its node at step t)."""
+    """log of E[exp(-cost of the rest); a path of T steps is accepted | its node at step t]."""
     cdef const Graph *g = &layout.graph
     cdef int64_t T = out.shape[0], t, m, e = g.epochs.n - 1
     cdef const double *weights = &log_weights[0] if log_weights.shape[0] else NULL
@@ -64,7 +64,7 @@ def completions(Layout layout,                   # IN
     top = memory.rows(1, g.n_nodes)
     with nogil:
         for m in range(g.n_nodes):
-            out[T - 1, m] = 0.0 if g.accept[m] else -INFINITY
+            out[T - 1, m] = g.log_final[m]
         for t in range(T - 1, 0, -1):
             e = epoch_of(&g.epochs, t, e)
             log_rows.back_row(g, weights, e, &out[t, 0], top, &out[t - 1, 0])

@@ -2,7 +2,7 @@
 
     alpha_t(m) = b(y_t, state(m)) sum_{n -> m} alpha_{t-1}(n) w(n -> m)
     beta_t(n)  = sum_{n -> m} w(n -> m) b(y_{t+1}, state(m)) beta_{t+1}(m)
-    Z          = sum_{m accepting} alpha_T(m)
+    Z          = sum_m alpha_T(m) final(m)
     gamma_t    = alpha_t beta_t / Z,   xi_t(n -> m) = alpha_{t-1}(n) w b(y_t) beta_t(m) / Z
 
 O(edges) a step. Rows are rescaled by powers of two when they drift, the weights never.
@@ -236,8 +236,7 @@ cdef int forward(const Graph *g, const Model *p, Emit *emit, int64_t origin, int
         if status != FINE:
             return status
     for m in range(g.n_nodes):
-        if g.accept[m]:
-            mass += row[m]
+        mass += g.final[m] * row[m]
     if mass < last.floor:
         return REDO if last.lossy or mass > 0.0 else INFEASIBLE
     for t in range(T):
@@ -285,9 +284,8 @@ cdef int backward(const Graph *g, const Model *p, Emit *emit, int64_t origin, in
     memset(w.beta, 0, N * sizeof(double))
     alpha = row_at(&w.alpha, T - 1)
     for m in range(g.n_nodes):
-        if g.accept[m]:
-            w.beta[m] = 1.0
-            mass += alpha[m]
+        w.beta[m] = g.final[m]
+        mass += g.final[m] * alpha[m]
     for c in range(last_chunk, -1, -1):
         begin = c * w.alpha.chunk
         if c < last_chunk:  # it passed the checks the first time

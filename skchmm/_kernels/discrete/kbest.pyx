@@ -173,7 +173,7 @@ cdef class BestPaths:
             candidate.t = self.T
             before = self.values + (self.T - 1) * N
             for m in range(N):
-                candidate.log_prob, candidate.node = before[m], m
+                candidate.log_prob, candidate.node = before[m] + g.log_final[m], m
                 if g.accept[m]:
                     self.improve(p, &candidate, last, &best)
         else:

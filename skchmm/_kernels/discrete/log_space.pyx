@@ -65,14 +65,13 @@ cdef double forward(const Graph *g, const Model *p, int64_t origin, int64_t T,
         if total == -INFINITY:
             return total
     for m in range(g.n_nodes):
-        if g.accept[m]:
-            top = max(top, row[m])
+        top = max(top, row[m] + g.log_final[m])
     if top == -INFINITY:
         return top
     total += top
     for m in range(g.n_nodes):
         if g.accept[m]:
-            rest += exp(row[m] - top)
+            rest += exp(row[m] + g.log_final[m] - top)
     return total + log(rest)
 
 
@@ -151,7 +150,7 @@ cdef void backward(const Graph *g, const Model *p, int64_t origin, int64_t T, Wo
     cdef int64_t t, e = 0, c, begin, m, n = n_chunks(&w.alpha, T)
     cdef double ignored = 0.0
     for m in range(g.n_nodes):
-        w.beta[m] = 0.0 if g.accept[m] else -INFINITY
+        w.beta[m] = g.log_final[m]
     for c in range(n - 1, -1, -1):
         begin = c * w.alpha.chunk
         if c < n - 1:

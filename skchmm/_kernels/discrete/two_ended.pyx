@@ -72,7 +72,7 @@ cdef struct Sweep:
     const int32_t *rows          # NULL: row t is step t
     double log_lossy
     const double *start
-    const double *accept         # as 1.0 and 0.0
+    const double *final
     double *table                # all of log_table converted, or NULL: batch by batch
     double *tops
     double *buffers              # (3, BATCH, NODES)
@@ -194,7 +194,7 @@ cdef bint one_step(Sweep *w, int64_t at, double *log_z) noexcept nogil:
     if not begin_at(w, &w.ahead, at, w.start, &top):
         return False
     for k in range(NODES):
-        w.ahead.row[k] *= w.accept[k]
+        w.ahead.row[k] *= w.final[k]
         mass += w.ahead.row[k]
     if not mass >= TINY:
         return False
@@ -218,7 +218,7 @@ cdef bint sweep(Sweep *w, int64_t origin, int64_t T, bint counting,
     if T < 2:
         return T == 1 and one_step(w, origin, log_z)
     if not (begin_at(w, ahead, origin, w.start, &total)
-            and begin_at(w, back, origin + T - 1, w.accept, &total)
+            and begin_at(w, back, origin + T - 1, w.final, &total)
             and advance(w, ahead, back, half - 1, mode, &total)
             and advance(w, &w.idle, back, T % 2, mode, &total)):
         return False
@@ -270,7 +270,7 @@ def two_ended(Layout layout,                     # IN, one that handles() says y
     w.rows = NULL if rows is None else &rows[0]
     w.log_lossy = log_lossy(smallest)
     w.gamma = NULL if gamma is None else &gamma[0, 0]
-    vectors = memory.rows(3 * NODES + 2, NODES)  # both weights, zeros, start, accept
+    vectors = memory.rows(3 * NODES + 2, NODES)  # both weights, zeros, start, final
     w.buffers = memory.rows(3 * BATCH, NODES)
     for c in range(chosen.shape[0]):
         n_steps += offsets[chosen[c] + 1] - offsets[chosen[c]]
@@ -290,8 +290,8 @@ def two_ended(Layout layout,                     # IN, one that handles() says y
                 vectors[(NODES + m) * NODES + n] = edge_weights[k]
             if g.start_nodes[m] >= 0:
                 vectors[3 * NODES * NODES + m] = start[m]
-            vectors[(3 * NODES + 1) * NODES + m] = g.accept[m]
-        w.start, w.accept = vectors + 3 * NODES * NODES, vectors + (3 * NODES + 1) * NODES
+            vectors[(3 * NODES + 1) * NODES + m] = g.final[m]
+        w.start, w.final = vectors + 3 * NODES * NODES, vectors + (3 * NODES + 1) * NODES
         w.ahead.weights, w.ahead.step = vectors, 1
         w.back.weights, w.back.step = vectors + NODES * NODES, -1
         w.idle.weights = w.idle.table = vectors + 2 * NODES * NODES

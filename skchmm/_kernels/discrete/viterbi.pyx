@@ -89,7 +89,7 @@ cdef double decode(const Graph *g, const Scores *s, Emit *emit, int64_t origin, 
     m = best_end(g, row_at(values, T - 1), 1)
     if m < 0:
         return -INFINITY
-    best = row_at(values, T - 1)[m]
+    best = row_at(values, T - 1)[m] + g.log_final[m]
     path[T - 1] = s.node_labels[m]
     for c in range(n - 1, -1, -1):
         begin = c * values.chunk
@@ -126,7 +126,7 @@ cdef double decode_small(const Graph *g, const Scores *s, Emit *emit, int64_t or
     m = best_end(g, here, 1)
     if m < 0:
         return -INFINITY
-    best = here[m]
+    best = here[m] + g.log_final[m]
     path[T - 1] = s.node_labels[m]
     for t in range(T - 1, 0, -1):
         m = choices[t * N + m]

@@ -145,7 +145,7 @@ cdef double finish(const Graph *g, const double *row, const double *exponents, i
         return -INFINITY
     for m in range(lane, g.n_nodes * LANES, 8):
         if g.accept[m // LANES] and row[m] > 0.0 and exponents[m] > top - 1000:
-            beta[m] = ldexp(1.0, <int> (exponents[m] - top))
+            beta[m] = ldexp(g.final[m // LANES], <int> (exponents[m] - top))
             total += row[m] * beta[m]
     for m in range(lane, g.n_nodes * LANES, 8):
         beta[m] /= total

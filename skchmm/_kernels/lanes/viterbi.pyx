@@ -84,8 +84,9 @@ cdef void decode_group(const Job *job, const Group *group, Work *w) noexcept nog
             for l in range(active):
                 if group.length[l] == t:
                     node[l] = best_end(g, here + l, LANES)
-                    job.log_prob[group.sequence[l]] = (here[node[l] * LANES + l] if node[l] >= 0
-                                                       else -INFINITY)
+                    job.log_prob[group.sequence[l]] = (
+                        here[node[l] * LANES + l] + g.log_final[node[l]] if node[l] >= 0
+                        else -INFINITY)
                     node[l] = max(node[l], 0)  # some path: of an infeasible one it means nothing
             end = min(begin + n, group.length[active_at(group, t) - 1] if t < T else T)
             if t >= end:

@@ -371,3 +371,36 @@ def read_paths(const int32_t[:, :, ::1] tables, const int64_t[::1] epochs,
                     break
             last[s] = q
     return out
+
+
+def count_breaks(const int32_t[:, :, ::1] tables, const int64_t[:, :, ::1] steps,
+                 const int64_t[::1] ends, const uint8_t[::1] accept, const int64_t[::1] epochs,
+                 const int32_t[::1] labels, const int64_t[::1] offsets, int64_t n_rules):
+    """How often each path breaks each soft rule (n_paths, n_rules); -1 where it is not accepted.
+
+    Bit k of a step, or of an end, says that it breaks rule k.
+    """
+    cdef int64_t n = offsets.shape[0] - 1, s, t, k, e, broken
+    cdef int32_t q, a
+    cdef Epochs changes
+    changes.n, changes.first = epochs.shape[0], &epochs[0]
+    out = np.zeros((n, n_rules), dtype=np.int64)
+    cdef int64_t[:, ::1] counts = out
+    with nogil:
+        for s in range(n):
+            q, e = 0, 0
+            for t in range(offsets[s + 1] - offsets[s]):
+                e = epoch_of(&changes, t, e)
+                a = labels[offsets[s] + t]
+                broken = steps[e, q, a]
+                q = tables[e, q, a]
+                if q < 0:
+                    break
+                for k in range(n_rules if broken else 0):
+                    counts[s, k] += broken >> k & 1
+            for k in range(n_rules):
+                if q < 0 or not accept[q] or offsets[s + 1] == offsets[s]:
+                    counts[s, k] = -1
+                else:
+                    counts[s, k] += ends[q] >> k & 1
+    return out

@@ -9,21 +9,24 @@ import numpy as np
 cdef class SemiLayout:
     """Pointers into the arrays that are given, which are kept alive here."""
 
-    def __init__(self, node_states, start_nodes, accept, entry, epochs, stay, indptr, targets,
-                 base_edges, log_weights, log_start, log_durations, log_survival):
+    def __init__(self, node_states, start_nodes, log_final, entry, epochs, stay, stay_costs,
+                 indptr, targets, base_edges, log_weights, log_start, log_durations, log_survival):
         cdef Segments *g = &self.segments
         cdef list held = []
         self.arrays = held
-        self.given = (node_states, start_nodes, accept, entry, epochs, stay, indptr, targets,
-                      base_edges, log_weights, log_start, log_durations, log_survival)
+        self.given = (node_states, start_nodes, log_final, entry, epochs, stay, stay_costs, indptr,
+                      targets, base_edges, log_weights, log_start, log_durations, log_survival)
         g.N, g.S, g.D = len(node_states), len(log_start), np.shape(log_durations)[1]
         g.node_states = <const int32_t *> hold(held, node_states, np.int32)
         g.start_nodes = <const int32_t *> hold(held, start_nodes, np.int32)
-        g.accept = <const uint8_t *> hold(held, accept, np.uint8)
+        g.log_final = <const double *> hold(held, log_final, np.float64)
         g.entry = <const uint8_t *> hold(held, entry, np.uint8)
         g.epochs.n = len(epochs)
         g.epochs.first = <const int64_t *> hold(held, epochs, np.int64)
         g.stay = <const int32_t *> hold(held, stay, np.int32)
+        g.stay_costs = NULL
+        if stay_costs is not None and np.any(stay_costs):
+            g.stay_costs = <const double *> hold(held, stay_costs, np.float64)
         g.indptr = <const int32_t *> hold(held, indptr, np.int32)
         g.targets = <const int32_t *> hold(held, targets, np.int32)
         g.base_edges = <const int32_t *> hold(held, base_edges, np.int32)

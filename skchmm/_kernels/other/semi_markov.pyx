@@ -36,6 +36,8 @@ cdef struct Work:
     double *tail                     # (S,): sums of log b from s to the last step
     double *spell                    # (D,): sums of log b from s on, of one state
     double *mass                     # (N,)
+    double *paid                     # (D,): what a segment has paid for soft rules, by its length
+    double *lasting                  # (D,): log durations less that
     int32_t *run_node              # a walk, as runs on one node
     int64_t *run_end
 
@@ -59,6 +61,21 @@ cdef inline int64_t walk(const Segments *g, Work *w, int64_t m, int64_t s, int64
         node = g.stay[e * g.N + node]
         if node < 0:
             return n
+
+
+cdef void pay(const Segments *g, Work *w, int64_t s, int64_t n_runs, int64_t e) noexcept nogil:
+    """What the segment of the walk pays for soft rules, by its length."""
+    cdef int64_t k, t = s
+    cdef double cost = 0.0
+    for k in range(n_runs):
+        while t < w.run_end[k]:
+            if t > s:
+                e = epoch_of(&g.epochs, t, e)
+                # The step into a run leaves the run before it.
+                cost += g.stay_costs[e * g.N + w.run_node[
+                    k - 1 if k > 0 and t == w.run_end[k - 1] else k]]
+            w.paid[t - s] = cost
+            t += 1
 
 
 cdef inline double best_sum(const double *a, const double *b, int64_t n) noexcept nogil:
@@ -98,14 +115,21 @@ cdef inline double enter_value(const Segments *g, Work *w, int64_t T, int64_t s,
     cdef int64_t k, t, i = g.node_states[m], n = walk(g, w, m, s, min(T, s + g.D), e), node
     cdef const double *durations = g.log_durations + i * g.D
     cdef double top = -INFINITY, last = -INFINITY, total
+    if g.stay_costs != NULL:
+        pay(g, w, s, n, e)
+        for t in range(w.run_end[n - 1] - s):
+            w.lasting[t] = durations[t] - w.paid[t]
+        durations = w.lasting
     t = s
     for k in range(n):
         node = w.run_node[k]
         top = max(top, best_sum(w.open + node * T + t, durations + (t - s),
                                 min(w.run_end[k], T - 1) - t))
         t = w.run_end[k]
-    if t == T and g.accept[node]:
-        last = g.log_survival[i * g.D + T - 1 - s] + w.tail[i]
+    if t == T:
+        last = g.log_survival[i * g.D + T - 1 - s] + w.tail[i] + g.log_final[node]
+        if g.stay_costs != NULL:
+            last -= w.paid[T - 1 - s]
         top = max(top, last)
     if not summed or top == -INFINITY:
         return top
@@ -197,6 +221,8 @@ cdef void trace(const Segments *g, Work *w, int64_t origin, int64_t T,
         e = epoch_of(&g.epochs, s, e)
         n = walk(g, w, m, s, min(T, s + g.D), e)
         sum_spell(g, w, origin + s, w.run_end[n - 1] - s, i)
+        if g.stay_costs != NULL:
+            pay(g, w, s, n, e)
         best = -INFINITY
         node = last = -1
         t = s
@@ -205,10 +231,8 @@ cdef void trace(const Segments *g, Work *w, int64_t origin, int64_t T,
                 if t < T - 1:
                     x = g.log_durations[i * g.D + t - s] + w.end[w.run_node[k] * T + t]
                 else:
-                    x = g.log_survival[i * g.D + t - s]
-                    if not g.accept[w.run_node[k]]:
-                        x = -INFINITY
-                x += w.spell[t - s]
+                    x = g.log_survival[i * g.D + t - s] + g.log_final[w.run_node[k]]
+                x += w.spell[t - s] - w.paid[t - s]
                 if x > best:
                     best = x
                     last, node = t, w.run_node[k]
@@ -237,19 +261,23 @@ cdef void segment_masses(const Segments *g, Work *w, int64_t origin, int64_t T, 
     cdef int64_t i = g.node_states[m], k, t, r, first
     cdef int64_t n = walk(g, w, m, s, min(T, s + g.D), e)
     cdef double x, p, covering = 0.0, value = w.enter[s * g.N + m], mass = w.mass[m]
+    if g.stay_costs != NULL:
+        pay(g, w, s, n, e)
     for k in range(n - 1, -1, -1):
         first = s if k == 0 else w.run_end[k - 1]
         for t in range(w.run_end[k] - 1, first - 1, -1):
             r = i * g.D + t - s
             if t < T - 1:
-                x = g.log_durations[r] + w.end[w.run_node[k] * T + t] + w.spell[t - s] - value
+                x = (g.log_durations[r] + w.end[w.run_node[k] * T + t] + w.spell[t - s]
+                     - w.paid[t - s] - value)
                 p = mass * exp(x) if x > LOG_RARE else 0.0
                 w.open[w.run_node[k] * T + t] += p
                 if durations != NULL:
                     durations[r] += weight * p
             else:
-                x = g.log_survival[r] + w.spell[t - s] - value
-                p = mass * exp(x) if g.accept[w.run_node[k]] else 0.0
+                x = (g.log_survival[r] + w.spell[t - s] + g.log_final[w.run_node[k]]
+                     - w.paid[t - s] - value)
+                p = mass * exp(x)
                 if censored != NULL:
                     censored[r] += weight * p
             covering += p
@@ -309,6 +337,9 @@ cdef int new_work(Work *w, const Segments *g, Memory memory, int64_t T) except -
     w.tail = memory.table(1, g.S)
     w.spell = memory.table(1, g.D)
     w.mass = memory.table(1, g.N)
+    w.lasting = memory.table(1, g.D)
+    w.paid = memory.table(1, g.D)
+    memset(w.paid, 0, g.D * sizeof(double))
     w.run_node = <int32_t *> memory.room(g.D * sizeof(int32_t))
     w.run_end = <int64_t *> memory.room(g.D * sizeof(int64_t))
     return 0

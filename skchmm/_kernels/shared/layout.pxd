@@ -23,6 +23,8 @@ cdef struct Graph:
     const int32_t *node_states
     const int32_t *start_nodes
     const uint8_t *accept
+    const double *final          # what to end in a node is worth: 0 where no path may
+    const double *log_final
     Epochs epochs
     const int32_t *indptr        # edges by target, each epoch after the other
     const int32_t *sources
@@ -85,7 +87,8 @@ cdef inline int64_t longest_of(const int64_t[::1] offsets,
 cdef inline int64_t best_end(const Graph *g, const double *values, int64_t step) noexcept nogil:
     """The first of the best accepting nodes, whose values lie `step` apart; -1 where none is."""
     cdef int64_t m, best = -1
+    cdef double top = -INFINITY
     for m in range(g.n_nodes):
-        if g.accept[m] and values[m * step] > (values[best * step] if best >= 0 else -INFINITY):
-            best = m
+        if values[m * step] + g.log_final[m] > top:
+            best, top = m, values[m * step] + g.log_final[m]
     return best

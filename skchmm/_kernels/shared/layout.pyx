@@ -15,7 +15,7 @@ cdef void *hold(list arrays, array, dtype) except NULL:
 cdef class Layout:
     """Pointers into the arrays of an AugmentedGraph (which are kept alive here)."""
 
-    def __init__(self, node_states, start_nodes, accept, epochs, indptr, sources, ahead, back):
+    def __init__(self, node_states, start_nodes, log_final, epochs, indptr, sources, ahead, back):
         cdef Graph *g = &self.graph
         self.arrays = []
         g.n_nodes, g.n_states, g.epochs.n = len(node_states), len(start_nodes), len(epochs)
@@ -23,7 +23,10 @@ cdef class Layout:
         g.plain = np.array_equal(node_states, np.arange(len(start_nodes)))
         g.node_states = <const int32_t *> hold(self.arrays, node_states, np.int32)
         g.start_nodes = <const int32_t *> hold(self.arrays, start_nodes, np.int32)
-        g.accept = <const uint8_t *> hold(self.arrays, accept, np.uint8)
+        log_final = np.asarray(log_final, dtype=np.float64)
+        g.accept = <const uint8_t *> hold(self.arrays, log_final > -np.inf, np.uint8)
+        g.final = <const double *> hold(self.arrays, np.exp(log_final), np.float64)
+        g.log_final = <const double *> hold(self.arrays, log_final, np.float64)
         g.epochs.first = <const int64_t *> hold(self.arrays, epochs, np.int64)
         g.indptr = <const int32_t *> hold(self.arrays, indptr, np.int32)
         g.sources = <const int32_t *> hold(self.arrays, sources, np.int32)
