@@ -24,7 +24,7 @@ MAY_IMPORT = {
     "graph": FOUNDATION | {"controller"},
     "emissions": FOUNDATION | {"sequences"},
     "inference": FOUNDATION | {"sequences", "controller", "constraints", "graph", "emissions"},
-    "continuous": FOUNDATION | {"constraints", "graph", "emissions", "inference"},
+    "continuous": FOUNDATION | {"controller", "constraints", "graph", "emissions", "inference"},
     "estimators": {
         "_documentation",
         "_version",
@@ -40,7 +40,16 @@ MAY_IMPORT = {
     "decoders": FOUNDATION
     | {"sequences", "constraints", "emissions", "inference", "estimators"},
     "hmm": {"sequences", "controller", "constraints", "emissions", "inference", "estimators"},
-    "mining": {"_documentation", "_thresholds", "controller", "sequences", "constraints"},
+    "mining": {
+        "_documentation",
+        "_thresholds",
+        "exceptions",
+        "controller",
+        "sequences",
+        "constraints",
+        "graph",
+        "inference",
+    },
     "metrics": FOUNDATION | {"_thresholds", "sequences", "constraints"},
     "quantizer": {"_documentation", "sequences"},
     "datasets": {"exceptions", "constraints", "graph", "inference"},

@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 
 from ..controller import Controller
-from ..controller.soft import Breaks
 from ..controller.checking import check_integer, limit_in_words, most_states
+from ..controller.soft import Breaks
 from ..exceptions import ControllerTooLargeError
 from ..sequences.labels import as_labels, check_states, listing, plain, unique, unknown_labels
 
@@ -283,7 +283,8 @@ def membership(states, members, inside, outside, accept, *, epochs=(0,)):
 
 def every_step(table, broken):
     """The breaks of a rule whose steps are broken or not, whatever the time and the end."""
-    return Breaks(table[None], broken[None], np.zeros(len(table), dtype=bool), np.zeros(1, int), None)
+    ends = np.zeros(len(table), dtype=bool)
+    return Breaks(table[None], broken[None], ends, np.zeros(1, dtype=np.int64), None)
 
 
 def count_breaks(states, members, inside, outside, broken, *, epochs=(0,)):

@@ -60,8 +60,8 @@ def compile(
     -------
     Controller
         Trimmed and minimal. It accepts what the hard rules allow; where there are soft rules, it
-        counts their breaks as well (``controller.cost(path)``). Its ``constraints_`` are what it was compiled from, ``redundant_``
-        those among them that the others imply.
+        counts their breaks as well (``controller.cost(path)``). Its ``constraints_`` are what it
+        was compiled from, ``redundant_`` those among them that the others imply.
 
     Examples
     --------

@@ -290,7 +290,8 @@ class ContinuousChain:
         steps = self.in_logs(frames.gaps)
         counting = totals is not None and weight > 0
         log_z, gamma = smooth_log(
-            self.log_first(), steps.ahead, steps.back, self.log_frames(frames), self.graph.log_final,
+            self.log_first(), steps.ahead, steps.back, self.log_frames(frames),
+            self.graph.log_final,
             (lambda *gap: steps.between(*gap, weight)) if counting else None,
         )  # fmt: skip
         if log_z > -np.inf and posteriors is not None:

@@ -74,7 +74,8 @@ class ObservedChain(ContinuousChain):
             pairs[t] = self.log_pairs(left, right, t) - log_mass
 
         _, gamma = smooth_log(
-            self.log_first(), steps.ahead, steps.back, self.log_frames(frames), self.graph.log_final,
+            self.log_first(), steps.ahead, steps.back, self.log_frames(frames),
+            self.graph.log_final,
             between,
         )  # fmt: skip
         before = np.searchsorted(times, grid, side="right") - 1

@@ -48,7 +48,7 @@ class HSMMDecoder(LikelihoodModel):
         What `predict` returns: the most probable path, or the most probable state of each step.
     smoothing : float, default=0.5
         Pseudocount of every start, change of state and symbol in the supervised fit.
-    on_infeasible : {"raise", "warn"}, default="raise"
+    on_infeasible : {"raise", "warn", "relax"}, default="raise"
         With ``enforce=True``, what to do with a sequence that has no feasible path.
     n_iter, tol, init, n_init, max_nodes, n_jobs, random_state, verbose
         As in :class:`~skchmm.ConstrainedHMM`.

@@ -55,7 +55,7 @@ class PerceptronCRF(KBestMixin, CallbackSupportMixin, SequenceEstimator):
     algorithm : {"viterbi", "posterior", "map"}, default="viterbi"
         What `predict` returns: the path with the best score, the feasible path with the largest sum
         of log marginals, or the most probable state of each step.
-    on_infeasible : {"raise", "warn"}, default="raise"
+    on_infeasible : {"raise", "warn", "relax"}, default="raise"
         With ``enforce=True``, what to do with a sequence that has no feasible path.
     max_nodes : int, default=1_000_000
         Largest controller to build.

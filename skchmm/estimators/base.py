@@ -21,7 +21,7 @@ from ..sequences.aligned import read_step_weights
 from ..sequences.forms import read_labels, read_sequences
 from ..sequences.labels import encode_labels
 from ..sequences.values import as_numbers
-from .infeasible import check_possible, report_infeasible
+from .fallback import replace_by_scores, replace_paths, replace_posteriors
 from .saving import SavedMixin
 from .softness import check_weights
 
@@ -351,7 +351,10 @@ class SequenceEstimator(SavedMixin, DocumentedMixin, BaseEstimator):
         return self._accuracy(self._read(X, lengths, groups), y, sample_weight)
 
     def _check_choices(self):
-        for name, choices in (("algorithm", ALGORITHMS), ("on_infeasible", ("raise", "warn"))):
+        for name, choices in (
+            ("algorithm", ALGORITHMS),
+            ("on_infeasible", ("raise", "warn", "relax")[: 3 if self._takes_soft else 2]),
+        ):
             if getattr(self, name) not in choices:
                 raise ValueError(f"{name} must be one of {choices}, got {getattr(self, name)!r}.")
 
@@ -382,9 +385,8 @@ class SequenceEstimator(SavedMixin, DocumentedMixin, BaseEstimator):
         offsets = sequences.offsets
         path, score = self._chain().best_feasible(frames, offsets, n_jobs=self.n_jobs)
         bad = np.flatnonzero(np.isneginf(score))
-        if len(bad):  # only sequences answered without the constraints
-            free = self._chain(constrained=False)
-            _replace(path, free.best_feasible(frames, offsets, n_jobs=self.n_jobs)[0], offsets, bad)
+        if len(bad):
+            replace_by_scores(self, sequences, frames, bad, path, score)
         return path
 
     def _best_paths(self, sequences, frames, labels=None):
@@ -394,25 +396,14 @@ class SequenceEstimator(SavedMixin, DocumentedMixin, BaseEstimator):
         )
         bad = np.flatnonzero(np.isneginf(log_prob))
         if len(bad):
-            report_infeasible(self, sequences, bad, frames)
-            free, free_prob = self._chain(constrained=False).decode(
-                frames, sequences.offsets, labels=labels, n_jobs=self.n_jobs
-            )
-            check_possible(sequences, free_prob, frames)
-            _replace(path, free, sequences.offsets, bad)
-            log_prob[bad] = free_prob[bad]
+            replace_paths(self, sequences, frames, bad, path, log_prob, labels)
         return path, log_prob
 
     def _posteriors(self, sequences, frames):
         smoothed = self._chain().smooth(frames, sequences.offsets, n_jobs=self.n_jobs)
         bad = np.flatnonzero(np.isneginf(smoothed.log_z))
         if len(bad):
-            report_infeasible(self, sequences, bad, frames)
-            free = self._chain(constrained=False).smooth(
-                frames, sequences.offsets, n_jobs=self.n_jobs
-            )
-            check_possible(sequences, free.log_z, frames)
-            _replace(smoothed.posteriors, free.posteriors, sequences.offsets, bad)
+            replace_posteriors(self, sequences, frames, bad, smoothed)
         return smoothed.posteriors
 
     # ---------------------------------------------------------- infeasibility
@@ -428,8 +419,3 @@ class SequenceEstimator(SavedMixin, DocumentedMixin, BaseEstimator):
     @property
     def _has_rules(self):
         return self._enforces and not all(isinstance(rule, Soft) for rule in self.constraints_)
-
-
-def _replace(values, others, offsets, chosen):
-    for s in chosen:
-        values[offsets[s] : offsets[s + 1]] = others[offsets[s] : offsets[s + 1]]

@@ -39,7 +39,8 @@ class ConstrainedHMM(QuestionsMixin, ReasonsMixin, LikelihoodModel):
         every state), an object from :mod:`skchmm.emissions`, a classifier (its probabilities
         divided by the class priors) or a density estimator (one clone a state).
     constraints : constraint, Controller, ConstraintMiner or list of them, optional
-        What every path must satisfy. A miner learns constraints from the labels seen in `fit`.
+        What every path must satisfy; a :class:`~skchmm.constraints.Soft` one may be broken, at
+        a price. A miner learns constraints from the labels seen in `fit`.
     algorithm : {"viterbi", "posterior", "map"}, default="viterbi"
         What `predict` returns. "viterbi": the most probable feasible path. "posterior": the
         feasible path with the largest sum of log marginals. "map": the most probable
@@ -57,9 +58,11 @@ class ConstrainedHMM(QuestionsMixin, ReasonsMixin, LikelihoodModel):
         Probabilities that are given; NaN where they are to be learned.
     n_init : int, default=1
         Starts of EM, of which the best is kept.
-    on_infeasible : {"raise", "warn"}, default="raise"
-        What to do with a sequence that has no feasible path: raise
-        :class:`~skchmm.InfeasibleSequenceError`, or warn and answer without the constraints.
+    on_infeasible : {"raise", "warn", "relax"}, default="raise"
+        What to do with a sequence that has no feasible path. "raise":
+        :class:`~skchmm.InfeasibleSequenceError`. "warn": answer without the constraints, and warn.
+        "relax": answer with the most probable of the paths that break the fewest hard
+        constraints, and warn of what is broken, where (see `relaxed_`).
     max_nodes : int, default=1_000_000
         Largest controller to build.
     n_jobs : int, optional
@@ -91,6 +94,12 @@ class ConstrainedHMM(QuestionsMixin, ReasonsMixin, LikelihoodModel):
     n_iter_ : int
         Iterations that EM took.
     converged_ : bool
+    soft_weights_ : ndarray
+        The weights of the soft rules, in their order in `constraints_`, learned ones included.
+        Only where there are soft rules.
+    relaxed_ : list
+        With ``on_infeasible="relax"``, after a call that met sequences without a feasible path:
+        for each of them ``sequence``, ``n_steps`` and ``broken``, a list of (constraint, step).
     n_features_in_ : int
     feature_names_in_ : ndarray
         Where X had column names.

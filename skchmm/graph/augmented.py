@@ -100,8 +100,8 @@ class AugmentedGraph:
             self.start_costs, self.edge_costs = costs(self.breaks.starts), costs(self.breaks.edges)
             self.log_final -= costs(self.breaks.ends)
         self.layout = Layout(
-            self.node_states, self.start_nodes, self.log_final, self.epochs, self.indptr, self.sources,
-            self.ahead, self.back,
+            self.node_states, self.start_nodes, self.log_final, self.epochs, self.indptr,
+            self.sources, self.ahead, self.back,
         )  # fmt: skip
 
     def __getstate__(self):

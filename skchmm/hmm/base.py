@@ -72,7 +72,7 @@ class BaseHMM(LearningMixin, AnswersMixin, ReasonsMixin, LikelihoodModel):
         Pseudocount of every start, transition and symbol when `fit` is given all labels.
     n_init : int, default=1
         Starts of EM, of which the best is kept.
-    on_infeasible : {"raise", "warn"}, default="raise"
+    on_infeasible : {"raise", "warn", "relax"}, default="raise"
         What to do with a sequence that has no feasible path.
     max_nodes : int, default=1_000_000
         Largest controller to build.
@@ -353,9 +353,9 @@ class BaseHMM(LearningMixin, AnswersMixin, ReasonsMixin, LikelihoodModel):
             raise ValueError(
                 f"implementation must be 'log' or 'scaling', got {self.implementation!r}."
             )
-        if self.on_infeasible not in ("raise", "warn"):
+        if self.on_infeasible not in ("raise", "warn", "relax"):
             raise ValueError(
-                f"on_infeasible must be 'raise' or 'warn', got {self.on_infeasible!r}."
+                f"on_infeasible must be 'raise', 'warn' or 'relax', got {self.on_infeasible!r}."
             )
         if not (isinstance(self.n_init, (int, np.integer)) and self.n_init >= 1):
             raise ValueError(f"n_init must be an integer >= 1, got {self.n_init!r}.")

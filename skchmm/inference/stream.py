@@ -61,8 +61,9 @@ class ConstrainedStream:
     -----
     Observations that some states cannot have produced at all (probability zero) may contradict
     labels that were decided, though not the constraints. That, and a sequence without any feasible
-    path, raises :class:`~skchmm.InfeasibleSequenceError`; with ``on_infeasible="warn"`` in the
-    model the stream warns and goes on without regard to the decisions, or to the constraints.
+    path, raises :class:`~skchmm.InfeasibleSequenceError`; with ``on_infeasible="warn"`` or
+    ``"relax"`` in the model the stream warns and goes on without regard to the decisions, or to
+    the constraints. What soft rules cost counts as soon as they are broken.
 
     Examples
     --------
@@ -267,7 +268,7 @@ class ConstrainedStream:
         return self.model.classes_[self._decided[-1]]
 
     def _complain(self, what, instead):
-        if self.model.on_infeasible != "warn":
+        if self.model.on_infeasible == "raise":
             raise InfeasibleSequenceError(f"{what}.")
         warn(f"{what}. {instead}", InfeasibleSequenceWarning)
 

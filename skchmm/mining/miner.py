@@ -17,6 +17,7 @@ from ..sequences.aligned import read_label_sequences
 from ..sequences.labels import check_states
 from ..sequences.runs import read_runs
 from . import candidates
+from .softening import soften_rules
 
 # In the order in which they are mined and listed.
 FAMILIES: dict[str, Callable] = {
@@ -93,7 +94,12 @@ class ConstraintMiner(DocumentedMixin, BaseEstimator):
         rule that thousands of sequences obey, and a few instances do not make one. It takes
         the instances as independent, and the candidate as not chosen by looking at them.
     min_support : float, default=None
-        The support to ask for: by default 1, or 0.95 with `confidence`.
+        The support to ask for: by default 1, or 0.95 with `confidence`, or 0.8 with `soft`.
+    soft : bool, default=False
+        Whether to give every rule as a :class:`~skchmm.constraints.Soft` one, with a weight that
+        is learned from the labels (maximum likelihood under their Markov chain). Rules are then
+        kept down to a support of `min_support`, 0.8 by default: what is broken now and then
+        costs less, and is not dropped. Breaks count one by one where they can be counted.
     states : sequence of labels, default=None
         All state labels, in order; by default those that occur, sorted.
 
@@ -135,6 +141,7 @@ class ConstraintMiner(DocumentedMixin, BaseEstimator):
         count_last: bool = True,
         confidence: float | None = None,
         min_support: float | None = None,
+        soft: bool = False,
         states: Collection[Hashable] | None = None,
     ) -> None:
         self.min_presence = min_presence
@@ -147,6 +154,7 @@ class ConstraintMiner(DocumentedMixin, BaseEstimator):
         self.count_last = count_last
         self.confidence = confidence
         self.min_support = min_support
+        self.soft = soft
         self.states = states
 
     def fit(
@@ -200,6 +208,8 @@ class ConstraintMiner(DocumentedMixin, BaseEstimator):
         self.states_ = _label_array(runs.states)
         self.n_sequences_ = runs.n_sequences
         self.constraints_ = _constraints(found)
+        if self.soft:
+            self.constraints_ = soften_rules(self.constraints_, runs)
         return self
 
     @property
@@ -229,7 +239,7 @@ class ConstraintMiner(DocumentedMixin, BaseEstimator):
         """Reject what has too little support, unless there is a reason already."""
         threshold = self.min_support
         if threshold is None:
-            threshold = 1.0 if self.confidence is None else 0.95
+            threshold = 0.8 if self.soft else 1.0 if self.confidence is None else 0.95
         if self.confidence is None:
             for c in candidates:
                 if not c.reason and not reaches(c.satisfied, c.evidence, threshold):
@@ -265,6 +275,8 @@ class ConstraintMiner(DocumentedMixin, BaseEstimator):
             value = getattr(self, name)
             if value is not None and (not isinstance(value, Integral) or value < 0):
                 complain(name, "None or an integer that is not negative")
+        if not isinstance(self.soft, (bool, np.bool_)):
+            complain("soft", "True or False")
         if self.confidence is not None and not (
             _is_number(self.confidence) and 0 < self.confidence < 1
         ):

@@ -60,7 +60,7 @@ def test_observed_equals_enumeration(rules):
 
 
 def test_path_pays_for_jumps_that_are_not_seen():
-    """Soft(NoReentry('a')): memory 0 before a, 1 in it, 2 after it, 3 broken; EndsIn('b') at the end."""
+    """Memory for NoReentry('a'): 0 before a, 1 in it, 2 after it, 3 broken."""
     rng = np.random.default_rng(1)
     start, Q, w, v = rng.dirichlet(np.ones(3)), random_generator(rng), 1.3, 0.7
     rules = [Soft(NoReentry("a"), w), Soft(EndsIn("b"), v)]

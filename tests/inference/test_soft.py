@@ -35,7 +35,6 @@ from skchmm.constraints import (
     Window,
     from_spec,
 )
-
 from skchmm.inference.sampling import draw_constrained_paths
 
 from ..oracles.chains import feasible_paths, log_total, posterior, random_chain, random_scores

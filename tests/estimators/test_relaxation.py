@@ -1,0 +1,132 @@
+"""on_infeasible="relax" against brute force: fewest broken rules, then the most probable path."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from skchmm import ConstrainedHMM, CTConstrainedHMM, HSMMDecoder, InfeasibleSequenceWarning
+from skchmm.constraints import (
+    AtMostVisits,
+    EndsIn,
+    ExactVisits,
+    ForbiddenEdges,
+    MinDuration,
+    NoDwell,
+    NoReentry,
+    Soft,
+    StartsIn,
+    Window,
+)
+
+from ..oracles.chains import feasible_paths, random_chain, random_scores
+from ..oracles.predicates import holds
+
+LABELS = ["a", "b", "c"]
+RULES = [
+    StartsIn("a"),
+    EndsIn("c"),
+    NoReentry("b"),
+    NoDwell("b"),
+    ForbiddenEdges([("a", "c")]),
+    ExactVisits("c", 1),
+    MinDuration("a", 2),
+    AtMostVisits("a", 1),
+    Window("b", 1, 3),
+]
+
+
+def best_relaxed(start, trans, scores, rules):
+    """(fewest broken rules, {path: log P} of the paths that break so few)."""
+    paths = feasible_paths(start, trans, scores, LABELS)
+    broken = {x: sum(not holds(rule, x) for rule in rules) for x in paths}
+    fewest = min(broken.values())
+    return fewest, {x: value for x, value in paths.items() if broken[x] == fewest}
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_relaxed_paths_equal_brute_force(seed):
+    rng = np.random.default_rng(seed)
+    start, trans = random_chain(rng, 3)
+    rules = [RULES[k] for k in rng.choice(len(RULES), size=rng.integers(1, 5), replace=False)]
+    model = ConstrainedHMM.from_parameters(
+        start, trans, states=LABELS, constraints=rules, on_infeasible="relax"
+    )
+    X = [random_scores(rng, n, 3, impossible=0.4) for n in rng.integers(1, 6, size=6)]
+    X = [x for x in X if (x > -np.inf).any(axis=1).all()]
+    wanted = [best_relaxed(start, trans, x, rules) for x in X]
+    n_relaxed = sum(fewest > 0 for fewest, _ in wanted)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", InfeasibleSequenceWarning)
+        log_prob, paths = model.decode(X)
+        proba = model.predict_proba(X)
+    assert len(said) == 2 * (n_relaxed > 0)
+    for k, (fewest, found) in enumerate(wanted):
+        path = tuple(paths[k])
+        assert sum(not holds(rule, path) for rule in rules) == fewest
+        assert_allclose(log_prob[k], max(found.values()), rtol=1e-10)
+        assert_allclose(found[path], max(found.values()), rtol=1e-10)
+        weights = np.exp(np.array(list(found.values())) - max(found.values()))
+        marginals = np.zeros((len(path), 3))
+        for x, p in zip(found, weights / weights.sum()):
+            marginals[np.arange(len(x)), [LABELS.index(label) for label in x]] += p
+        assert_allclose(proba[k], marginals, atol=1e-9)
+    if n_relaxed:
+        relaxed = [k for k, (fewest, _) in enumerate(wanted) if fewest > 0]
+        assert [each.sequence for each in model.relaxed_] == relaxed
+        for each in model.relaxed_:
+            path = tuple(paths[each.sequence])
+            assert [rule for rule, _ in each.broken] == [r for r in rules if not holds(r, path)]
+
+
+def test_the_warning_names_rules_steps_and_sequences():
+    model = ConstrainedHMM.from_parameters(
+        [0.5, 0.5], [[0.5, 0.5], [0.5, 0.5]], states=["a", "b"],
+        constraints=[NoReentry("a"), EndsIn("b")], on_infeasible="relax",
+    )  # fmt: skip
+    sure = np.array([[0, -np.inf], [-np.inf, 0], [0, -np.inf]])
+    message = r"NoReentry\('a'\) at step 2, EndsIn\('b'\) at its end"
+    with pytest.warns(InfeasibleSequenceWarning, match=message):
+        path = model.predict([np.zeros((2, 2)), sure])[1]
+    assert path.tolist() == ["a", "b", "a"]
+    (relaxed,) = model.relaxed_
+    assert (relaxed.sequence, relaxed.n_steps) == (1, 3)
+    assert relaxed.broken == [(NoReentry("a"), 2), (EndsIn("b"), 3)]
+
+
+def test_soft_rules_still_count():
+    rules = [EndsIn("b"), Soft(StartsIn("b"), 5.0)]
+    model = ConstrainedHMM.from_parameters(
+        [0.5, 0.5], [[0.5, 0.5], [0.5, 0.5]], states=["a", "b"], constraints=rules,
+        on_infeasible="relax",
+    )  # fmt: skip
+    X = np.array([[1.0, 0.0], [0.0, 0.0], [0.0, -np.inf]])
+    with pytest.warns(InfeasibleSequenceWarning):
+        log_prob, path = model.decode(X)
+    assert path.tolist() == ["b", "a", "a"]
+    assert_allclose(log_prob, 3 * np.log(0.5))
+
+
+@pytest.mark.parametrize("algorithm", ["posterior", "map"])
+def test_other_algorithms(algorithm):
+    model = ConstrainedHMM.from_parameters(
+        [0.5, 0.5], [[0.5, 0.5], [0.5, 0.5]], states=["a", "b"],
+        constraints=[NoReentry("a"), EndsIn("b")], on_infeasible="relax", algorithm=algorithm,
+    )  # fmt: skip
+    with pytest.warns(InfeasibleSequenceWarning):
+        path = model.predict(np.array([[0, -5], [-5, 0], [0, -np.inf]]))
+    assert path.tolist()[1:] == ["a", "a"] or path.tolist() == ["b", "b", "a"]
+
+
+def test_other_models():
+    start, durations = [0.5, 0.5], [[0.5, 0.5], [0.5, 0.5]]
+    X = np.array([[0, -1.0], [-1.0, 0], [0, -np.inf]])
+    rules = {"states": ["a", "b"], "constraints": EndsIn("b"), "on_infeasible": "relax"}
+    for model in (
+        HSMMDecoder.from_parameters(start, [[0, 1], [1, 0]], durations, enforce=True, **rules),
+        CTConstrainedHMM.from_parameters(start, [[-1.0, 1.0], [1.0, -1.0]], **rules),
+    ):
+        with pytest.warns(InfeasibleSequenceWarning, match="EndsIn"):
+            times = {"times": [0.0, 1.0, 2.0]} if isinstance(model, CTConstrainedHMM) else {}
+            assert model.predict(X, **times)[-1] == "a"
