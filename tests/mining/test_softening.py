@@ -8,11 +8,11 @@ from skchmm.constraints import Soft
 
 
 def days(rng, n, broken=0.1):
-    """a x b x c, with b sometimes before a; the chain alone cannot know what came before x."""
+    """x a x b x c, with b sometimes before a; the chain alone cannot know what came before x."""
     out = []
     for _ in range(n):
         order = ["b", "a", "c"] if rng.random() < broken else ["a", "b", "c"]
-        steps = [label for label in "x".join(order) for _ in range(rng.integers(1, 4))]
+        steps = [label for label in "x".join(["", *order]) for _ in range(rng.integers(1, 4))]
         out.append(steps)
     return out
 
