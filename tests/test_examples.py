@@ -66,6 +66,14 @@ def test_the_readme_has_what_the_demo_prints(monkeypatch, tmp_path, capsys):
 
 
 # ------------------------------------------------------------------- what is looked at
+@looks_at("soft_rules")
+def _(names, printed):
+    accuracy = names["accuracy"]
+    assert accuracy["soft rule"] > 0.95
+    assert max(accuracy["no rule"], accuracy["hard rule"]) < accuracy["soft rule"] - 0.1
+    assert f"costs {names['weight']:.2f} nats" in printed
+
+
 @looks_at("genes")
 def _(names, printed):
     rows = [line.split() for line in printed.splitlines()[1:5]]

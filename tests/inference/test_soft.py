@@ -14,6 +14,7 @@ from skchmm import (
     BeamRejectionDecoder,
     ConstrainedHMM,
     HSMMDecoder,
+    PerceptronCRF,
     PostHocFilter,
     TopologyMaskedHMM,
 )
@@ -366,3 +367,24 @@ def test_a_saved_controller_keeps_its_costs():
     controller = skchmm.compile([Soft(NoReentry("a"), 2.0), EndsIn("b")], LABELS)
     again = pickle.loads(pickle.dumps(controller))
     assert again.cost(list("acab")) == 2.0 and again.redundant_ == []
+
+
+def test_perceptron_scores_pay():
+    rng = np.random.default_rng(5)
+    start, trans, X = rng.normal(size=3), rng.normal(size=(3, 3)), rng.normal(size=(4, 3))
+    soft = [Soft(NoReentry("a"), 1.0), Soft(EndsIn("b"), 0.7), Soft(NoDwell("c"), 1.0, each=True)]
+    model = PerceptronCRF(constraints=soft, enforce=True, n_epochs=1)
+    model.fit([X], [["a", "b", "c", "a"]])
+    model.start_weights_, model.transition_weights_ = start, trans
+    model.feature_weights_ = np.eye(3)
+
+    def score(x):
+        i = [LABELS.index(label) for label in x]
+        steps = sum(X[t, state] for t, state in enumerate(i))
+        return start[i[0]] + steps + sum(trans[pair] for pair in itertools.pairwise(i))
+
+    paths = itertools.product(LABELS, repeat=4)
+    best = max(score(x) - cost(soft, x) for x in paths)
+    log_prob, path = model.decode(X)
+    assert_allclose(log_prob, best, rtol=1e-10)
+    assert_allclose(score(path) - cost(soft, path), best, rtol=1e-10)
