@@ -4,8 +4,8 @@ When a rule may be broken
 
 Scanned pages carry a number, and somebody wants the last digit of each. Pages follow each other,
 so that digits go up by one, from 9 to 0. But now and then a page is missing. A rule that must hold
-is wrong from the first missing page on; without the rule, unclear digits stay unclear. A *soft* rule
-may be broken, at a price, and the price is learned. The images are handwritten digits of
+is wrong from the first missing page on; without the rule, unclear digits stay unclear. A *soft*
+rule may be broken, at a price, and the price is learned. The images are handwritten digits of
 scikit-learn; a classifier that has seen only 60 of them reads them.
 """
 
@@ -71,12 +71,13 @@ print(f"a missing page costs {weight:.2f} nats: e^-{weight:.2f} = {np.exp(-weigh
 
 example = max(range(20, 60), key=lambda k: (np.diff(y[k]) % 10 != 1).sum())
 fig, ax = plt.subplots(figsize=(9, 2.6), layout="constrained")
-for row, (name, model) in enumerate(models.items()):
+for row, model in enumerate(models.values()):
     path = model.predict(X[example])
     for t, (digit, true) in enumerate(zip(path, y[example])):
         right = digit == true
-        ax.text(t, row, str(digit), ha="center", va="center", color="C0" if right else "white",
-                bbox=None if right else {"facecolor": "C3", "edgecolor": "none", "pad": 2})  # fmt: skip
+        box = None if right else {"facecolor": "C3", "edgecolor": "none", "pad": 2}
+        color = "C0" if right else "white"
+        ax.text(t, row, str(digit), ha="center", va="center", color=color, bbox=box)
 for t in np.flatnonzero(np.diff(y[example]) % 10 != 1):
     ax.axvline(t + 0.5, color="0.5", linestyle=":")
 ax.set(xlim=(-1, 40), ylim=(2.6, -0.6), xlabel="page (dotted: one is missing here)")
