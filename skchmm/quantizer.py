@@ -38,6 +38,11 @@ class HashingQuantizer(
     feature_names_in_ : ndarray of str
         Where the features have names.
 
+    See Also
+    --------
+    skchmm.emissions.Categorical : Symbols.
+    ConstrainedHMM : The hidden Markov model with exact inference under constraints.
+
     Notes
     -----
     A missing value (NaN) is not used to find edges and falls in a bin of its own, number n_bins.

@@ -25,6 +25,14 @@ class Constraint:
     combine with ``&``, ``|`` and ``~``, and compile to a :class:`~skchmm.Controller`. A new family
     derives from this class, stores its parameters in ``__init__`` and implements ``_build``.
 
+    See Also
+    --------
+    And : All of several rules hold.
+    Or : At least one of several rules holds.
+    Not : A rule does not hold.
+    skchmm.compile : Compile constraints into a controller.
+    skchmm.satisfies : Whether a path obeys constraints.
+
     Notes
     -----
     ``set_params`` changes a constraint, and with it its hash, in place: copy

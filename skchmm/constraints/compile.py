@@ -61,6 +61,11 @@ def compile(
         Trimmed and minimal. Its ``constraints_`` are what it was compiled from, ``redundant_``
         those among them that the others imply.
 
+    See Also
+    --------
+    satisfies : Whether a path obeys constraints.
+    Controller : The finite automaton that constraints become.
+
     Examples
     --------
     >>> import skchmm
@@ -128,6 +133,11 @@ def satisfies(
     Returns
     -------
     bool
+
+    See Also
+    --------
+    compile : Compile constraints into a controller.
+    skchmm.metrics.trajectory_validity_rate : The share of paths that obey the rules.
 
     Examples
     --------

@@ -170,6 +170,11 @@ class And(_Junction):
     ----------
     constraints : list of constraints or controllers
 
+    See Also
+    --------
+    Or : At least one of several rules holds.
+    Not : A rule does not hold.
+
     Examples
     --------
     >>> from skchmm import satisfies
@@ -194,6 +199,11 @@ class Or(_Junction):
     ----------
     constraints : list of constraints or controllers
 
+    See Also
+    --------
+    And : All of several rules hold.
+    Not : A rule does not hold.
+
     Examples
     --------
     >>> from skchmm import satisfies
@@ -217,6 +227,11 @@ class Not(_Combination):
     Parameters
     ----------
     constraint : constraint or controller
+
+    See Also
+    --------
+    And : All of several rules hold.
+    Or : At least one of several rules holds.
 
     Examples
     --------

@@ -14,6 +14,10 @@ from .logic import spec_of
 def to_spec(constraints: Any) -> Any:
     """A constraint as a plain dictionary; a list of them (or None) as a list.
 
+    See Also
+    --------
+    from_spec : Read a constraint from a dict.
+
     Examples
     --------
     >>> from skchmm.constraints import ExactVisits, to_spec
@@ -38,6 +42,10 @@ def _written(constraints):
 
 def from_spec(spec: Any) -> Any:
     """The constraint that a dictionary describes; for a list, the list of them.
+
+    See Also
+    --------
+    to_spec : Write a constraint as a dict.
 
     Examples
     --------

@@ -65,6 +65,11 @@ class Controller:
     language_size : int or float
         The number of accepted paths, ``math.inf`` if there is no end of them.
 
+    See Also
+    --------
+    compile : Compile constraints into a controller.
+    skchmm.plotting.ControllerDisplay : A controller as a graph.
+
     Examples
     --------
     >>> from skchmm import Controller

@@ -55,6 +55,11 @@ def load_casas(
         annotations), times (list of arrays of seconds since the start of the day), ids and groups
         (the days), states, symbols, DESCR.
 
+    See Also
+    --------
+    load_ordonez : Activities at home from the files of Ordonez.
+    load_runs : Sequences from a table of runs.
+
     Notes
     -----
     An activity with begin and end labels these two events and all between; within several at

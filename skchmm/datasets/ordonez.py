@@ -50,6 +50,11 @@ def load_ordonez(
         X (list of arrays of symbols), y (list of arrays of labels), times (list of arrays of
         seconds since the start of the day), ids and groups (the days), states, symbols, DESCR.
 
+    See Also
+    --------
+    load_casas : Activities at home from sensor logs of CASAS.
+    load_runs : Sequences from a table of runs.
+
     Notes
     -----
     The label of an event is the activity under way (both ends of its interval included), that which

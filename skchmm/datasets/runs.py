@@ -59,6 +59,11 @@ def load_runs(
         X (list of float arrays), y (list of arrays or None), times (list of arrays or None), ids
         (one a run; values of several columns joined by "/"), groups, states, feature_names, DESCR.
 
+    See Also
+    --------
+    load_casas : Activities at home from sensor logs of CASAS.
+    get_data_home : The folder in which data are looked for.
+
     Examples
     --------
     >>> import pandas as pd

@@ -72,6 +72,10 @@ def load_transcripts(
         transcripts), groups (their genes), states, parts (a dictionary from states to the five
         labels), n_left_out, DESCR.
 
+    See Also
+    --------
+    load_fly_genes : Genes of the fruit fly, shipped with the package.
+
     Notes
     -----
     START is the first three nucleotides of the coding part, STOP its last three. The coding part of

@@ -67,6 +67,10 @@ class HSMMDecoder(LikelihoodModel):
     history_, n_iter_, converged_
         Of EM.
 
+    See Also
+    --------
+    ConstrainedHMM : The hidden Markov model with exact inference under constraints.
+
     Notes
     -----
     Decoding takes O(T (nodes x max_duration + edges)): O(T S (D + S)) without constraints.

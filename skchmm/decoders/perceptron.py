@@ -78,6 +78,10 @@ class PerceptronCRF(KBestMixin, CallbackSupportMixin, SequenceEstimator):
     history_ : list of int
         Steps labelled wrongly in each pass.
 
+    See Also
+    --------
+    ConstrainedHMM : The hidden Markov model with exact inference under constraints.
+
     Notes
     -----
     ``decode`` returns scores, not log probabilities. ``predict_proba`` gives the marginals of the

@@ -189,6 +189,11 @@ class Emission(BaseEstimator):
     ``encode`` checks raw rows and turns them into a private form E, which all other methods take.
     ``log_likelihood`` scores them; ``accumulate`` and ``maximise`` are the two halves of learning:
     additive statistics under given state posteriors, and the parameters that fit them best.
+
+    See Also
+    --------
+    Categorical : Symbols.
+    Gaussian : Numbers, one Gaussian per state.
     """
 
     default_init = "random"

@@ -52,6 +52,11 @@ class Categorical(Emission):
         With ``order=k`` there are k axes between the two: the symbols before, oldest first.
         Index -1 on such an axis stands for "not known".
 
+    See Also
+    --------
+    Multinomial : Counts with a total.
+    Poisson : Counts without a bound.
+
     Examples
     --------
     >>> import numpy as np

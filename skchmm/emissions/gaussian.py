@@ -132,6 +132,11 @@ class Gaussian(NumericEmission):
         Of shape (n_states,) if spherical, (n_states, n_features) if diag,
         (n_states, n_features, n_features) if full, (n_features, n_features) if tied.
 
+    See Also
+    --------
+    GMM : Numbers, a mixture of Gaussians per state.
+    DensityEmission : A density estimator per state.
+
     Examples
     --------
     >>> import numpy as np

@@ -54,6 +54,11 @@ class GMM(NumericEmission):
         diag, (n_states, n_components, n_features, n_features) if full,
         (n_states, n_features, n_features) if tied.
 
+    See Also
+    --------
+    Gaussian : Numbers, one Gaussian per state.
+    DensityEmission : A density estimator per state.
+
     Examples
     --------
     >>> import numpy as np

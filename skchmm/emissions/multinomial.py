@@ -41,6 +41,11 @@ class Multinomial(Emission):
     n_trials_ : int or None
         The number of trials that all rows share, if they do; `sample` needs it.
 
+    See Also
+    --------
+    Categorical : Symbols.
+    Poisson : Counts without a bound.
+
     Examples
     --------
     >>> import numpy as np

@@ -29,6 +29,11 @@ class Poisson(Emission):
     rates_ : ndarray of shape (n_states, n_features)
         Also under hmmlearn's name, ``lambdas_``.
 
+    See Also
+    --------
+    Multinomial : Counts with a total.
+    Categorical : Symbols.
+
     Examples
     --------
     >>> import numpy as np

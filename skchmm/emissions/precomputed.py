@@ -18,6 +18,10 @@ class Precomputed(Emission):
     ``-inf`` says that a state is impossible at a step. A row of ``NaN`` is a missing observation.
     Columns of a dataframe that are named as the states may come in any order.
 
+    See Also
+    --------
+    ClassifierEmission : The probabilities of a classifier.
+
     Examples
     --------
     >>> import numpy as np

@@ -110,6 +110,11 @@ class ClassifierEmission(_ModelEmission):
     classifier_ : the fitted clone, or None when all training rows had one state
     priors_ : ndarray of shape (n_states,)
 
+    See Also
+    --------
+    Precomputed : Log-likelihoods that are already known.
+    DensityEmission : A density estimator per state.
+
     Examples
     --------
     >>> import numpy as np
@@ -188,6 +193,11 @@ class DensityEmission(_ModelEmission):
     ----------
     estimators_ : list of one fitted clone a state
         A state without training rows has one that was fitted to the rows of all states.
+
+    See Also
+    --------
+    ClassifierEmission : The probabilities of a classifier.
+    GMM : Numbers, a mixture of Gaussians per state.
 
     Examples
     --------

@@ -95,6 +95,13 @@ class ConstrainedHMM(QuestionsMixin, ReasonsMixin, LikelihoodModel):
     feature_names_in_ : ndarray
         Where X had column names.
 
+    See Also
+    --------
+    CTConstrainedHMM : The same for irregular times.
+    ConstraintMiner : Learns constraints from labelled sequences.
+    ConstrainedStream : Decoding while the data arrive.
+    compile : Compile constraints into a controller.
+
     Notes
     -----
     The rows of the augmented chain are never renormalised: what they lose is the probability of

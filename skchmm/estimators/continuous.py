@@ -68,6 +68,11 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, LikelihoodModel):
     not_enforced_ : list
         With ``semantics="masked"``, the constraints that a mask cannot express.
 
+    See Also
+    --------
+    ConstrainedHMM : The hidden Markov model with exact inference under constraints.
+    HSMMDecoder : A semi-Markov model: explicit durations.
+
     Notes
     -----
     Under "path" the chain of the live pairs of a state and what the controller remembers has the

@@ -47,6 +47,12 @@ max_nodes, n_jobs
         The symbol of each column of `emissionprob_`.
     monitor_ : ConvergenceMonitor
 
+    See Also
+    --------
+    MultinomialHMM : Counts with a total.
+    PoissonHMM : Counts without a bound.
+    skchmm.ConstrainedHMM : The hidden Markov model with exact inference under constraints.
+
     Examples
     --------
     >>> import numpy as np

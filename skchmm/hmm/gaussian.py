@@ -52,6 +52,11 @@ max_nodes, n_jobs
         spherical, (n_components, n_features) if diag, (n_features, n_features) if tied.
     monitor_ : ConvergenceMonitor
 
+    See Also
+    --------
+    GMMHMM : Numbers, a mixture of Gaussians per state.
+    skchmm.ConstrainedHMM : The hidden Markov model with exact inference under constraints.
+
     Examples
     --------
     >>> import numpy as np

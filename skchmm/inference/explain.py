@@ -49,6 +49,11 @@ class Explanation:
     smallest : bool
         False if the search for the smallest conflict was cut short; the conflict then has
         none within it, but there may be a smaller one elsewhere.
+
+    See Also
+    --------
+    ConstrainedHMM : The hidden Markov model with exact inference under constraints.
+    skchmm.plotting.ExplanationDisplay : Which rule fails where.
     """
 
     sequence: object

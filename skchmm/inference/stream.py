@@ -57,6 +57,10 @@ class ConstrainedStream:
         log P(F_t | y_0..y_t): how likely it is, as things stand, that the rules will have been
         met (with `n_steps`) or can be met (without).
 
+    See Also
+    --------
+    ConstrainedHMM : The hidden Markov model with exact inference under constraints.
+
     Notes
     -----
     Observations that some states cannot have produced at all (probability zero) may contradict

@@ -101,6 +101,10 @@ def misspecification_bound(
     InfeasibleSequenceError
         If a sequence has no path under one of the two sets of constraints.
 
+    See Also
+    --------
+    trajectory_validity_rate : The share of paths that obey the rules.
+
     Examples
     --------
     >>> import numpy as np

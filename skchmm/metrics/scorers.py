@@ -125,6 +125,11 @@ def make_tvr_scorer(constraints: Any) -> SequenceScorer:
     -------
     SequenceScorer
 
+    See Also
+    --------
+    trajectory_validity_rate : The share of paths that obey the rules.
+    make_segment_f1_scorer : Make a scorer of the segment F1 score.
+
     Examples
     --------
     >>> from skchmm.constraints import EndsIn
@@ -147,6 +152,11 @@ def make_segment_f1_scorer(tolerance: float = 0.1) -> SequenceScorer:
     Returns
     -------
     SequenceScorer
+
+    See Also
+    --------
+    segment_f1_score : The F1 score of whole segments.
+    make_tvr_scorer : Make a scorer of the trajectory validity rate.
 
     Examples
     --------

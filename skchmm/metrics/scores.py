@@ -48,6 +48,11 @@ def sequence_accuracy_score(
     -------
     float or ndarray of shape (n_sequences,)
 
+    See Also
+    --------
+    sequence_macro_f1_score : The mean F1 score over labels.
+    segment_f1_score : The F1 score of whole segments.
+
     Examples
     --------
     >>> from skchmm.metrics import sequence_accuracy_score
@@ -85,6 +90,11 @@ def sequence_macro_f1_score(
     Returns
     -------
     float or ndarray of shape (n_sequences,)
+
+    See Also
+    --------
+    sequence_accuracy_score : The share of steps that are right.
+    segment_f1_score : The F1 score of whole segments.
 
     Notes
     -----
@@ -138,6 +148,11 @@ def segment_f1_score(
     -------
     float or ndarray of shape (n_sequences,)
 
+    See Also
+    --------
+    sequence_accuracy_score : The share of steps that are right.
+    make_segment_f1_scorer : Make a scorer of the segment F1 score.
+
     Examples
     --------
     >>> from skchmm.metrics import segment_f1_score
@@ -181,6 +196,11 @@ def trajectory_validity_rate(
     Returns
     -------
     float or ndarray of shape (n_sequences,)
+
+    See Also
+    --------
+    make_tvr_scorer : Make a scorer of the trajectory validity rate.
+    skchmm.satisfies : Whether a path obeys constraints.
 
     Examples
     --------

@@ -109,6 +109,11 @@ class ConstraintMiner(DocumentedMixin, BaseEstimator):
     n_sequences_ : int
         The sequences that were used; those with a missing label are not.
 
+    See Also
+    --------
+    ConstrainedHMM : The hidden Markov model with exact inference under constraints.
+    compile : Compile constraints into a controller.
+
     Examples
     --------
     >>> from skchmm import ConstraintMiner
