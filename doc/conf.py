@@ -28,6 +28,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "mathml",
     "names",
+    "related",
     "thumbnails",
 ]
 html_math_renderer = "mathml"

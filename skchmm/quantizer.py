@@ -57,6 +57,8 @@ class HashingQuantizer(
     >>> X = np.arange(8.0).reshape(-1, 1)
     >>> HashingQuantizer(n_bins=4).fit_transform(X).ravel()
     array([0, 0, 1, 1, 2, 2, 3, 3])
+    >>> HashingQuantizer(n_bins=4).fit(X).transform([[-1.0], [6.5]]).ravel()
+    array([0, 3])
     """
 
     def __init__(self, n_bins: int = 4, *, n_symbols: int = 64) -> None:

@@ -59,6 +59,21 @@ def load_ordonez(
     -----
     The label of an event is the activity under way (both ends of its interval included), that which
     began last if there are several.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from skchmm.datasets import load_ordonez
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     sensors, adls = Path(folder) / "sensors.txt", Path(folder) / "adls.txt"
+    ...     night = "2011-11-28 02:27:59  2011-11-28 10:18:11  "
+    ...     head = "Start time  End time\\n----------  --------\\n"
+    ...     _ = sensors.write_text(head + night + "Bed Pressure Bedroom")
+    ...     _ = adls.write_text(head + night + "Sleeping")
+    ...     home = load_ordonez(sensors, adls)
+    >>> home.X[0].tolist(), home.y[0].tolist()
+    (['Bed/Pressure/Bedroom'], ['Sleeping'])
     """
     check_day_start(day_start)
     sensors, adls = find_file(sensors, data_home), find_file(adls, data_home)

@@ -85,7 +85,20 @@ class Categorical(Emission):
     def from_parameters(
         cls, probabilities: Any, symbols: int | Collection | None = None, **params: Any
     ) -> Self:
-        """A fitted emission from known probabilities (a list of arrays for several columns)."""
+        """A fitted emission from known probabilities (a list of arrays for several columns).
+
+        Parameters
+        ----------
+        probabilities : array (n_states, n_symbols), or a list of them
+            With ``order=k``, k axes of symbols come before the last one.
+        symbols : int or sequence of symbols, optional
+            As in the constructor.
+        **params : other parameters of the constructor
+
+        Returns
+        -------
+        emission of this class
+        """
         several = isinstance(probabilities, (list, tuple)) and any(
             np.ndim(table) > 1 for table in probabilities
         )

@@ -170,7 +170,20 @@ class Gaussian(NumericEmission):
     def from_parameters(
         cls, means: ArrayLike, covars: ArrayLike, covariance_type: str = "diag", **params: Any
     ) -> Self:
-        """A fitted emission from known means and compact covariances."""
+        """A fitted emission from known means and compact covariances.
+
+        Parameters
+        ----------
+        means : array (n_states, n_features)
+        covars : array
+            In the shape of `covars_`.
+        covariance_type : {"spherical", "diag", "full", "tied"}, default="diag"
+        **params : other parameters of the constructor
+
+        Returns
+        -------
+        emission of this class
+        """
         emission = cls(covariance_type, **params)
         emission._check_parameters()
         emission.means_ = given(means, "means", ndim=2)

@@ -118,6 +118,38 @@ class ConstrainedHMM(QuestionsMixin, ReasonsMixin, LikelihoodModel):
     >>> model = ConstrainedHMM(constraints=[Precedence("a", "b"), ExactVisits("b", 1)]).fit(X, y)
     >>> model.predict([np.array(list("xyxyz"))])
     [array(['a', 'b', 'b', 'b', 'c'], dtype='<U1')]
+
+    A model whose parameters are known needs no data; here X is the log-likelihood of each state:
+
+    >>> model = ConstrainedHMM.from_parameters(
+    ...     [0.5, 0.5], [[0.8, 0.2], [0.4, 0.6]], states=["a", "b"],
+    ...     constraints=Precedence("a", "b"))
+    >>> X = np.log([[0.5, 0.5], [0.1, 0.9], [0.3, 0.7]])
+    >>> log_prob, path = model.decode(X)
+    >>> path.tolist(), round(float(np.exp(log_prob)), 4)
+    (['a', 'b', 'b'], 0.0189)
+    >>> model.predict_proba(X)[1].round(2), model.predict_log_proba(X)[1].round(2)
+    (array([0.24, 0.76]), array([-1.43, -0.27]))
+    >>> np.exp(model.log_likelihood(X)).round(4), np.exp(model.log_feasibility(X)).round(3)
+    (array([0.0319]), array([0.294]))
+    >>> model.score(X, y=["a", "b", "b"])
+    1.0
+    >>> model.with_constraints([]).predict(X).tolist()
+    ['b', 'b', 'b']
+
+    What else a model can be asked:
+
+    >>> model.sample_posterior(X, n_samples=500, random_state=0).shape
+    (500, 3)
+    >>> model.visit_distribution("b", X, max_visits=2).round(2)
+    array([[0.15, 0.85, 0.  ]])
+    >>> model.expected_duration("b", X).steps.round(2)
+    array([1.44])
+    >>> model.constraint_costs(X)["log_likelihood_gain"].round(2).tolist()
+    [1.23]
+    >>> stream = model.stream()
+    >>> stream.push(X[0]).proba
+    array([1., 0.])
     """
 
     def __init__(

@@ -100,6 +100,18 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, LikelihoodModel):
     array(['a', 'b', 'c'], dtype='<U1')
     >>> model.decode_path(np.array(list("xz")), times=[0.0, 5.0])
     <JumpPath: a -> b -> c>
+    >>> X, times = np.array(list("xz")), [0.0, 5.0]
+    >>> model.predict_proba(X, times=times, at=[2.5]).round(2)
+    array([[0.29, 0.43, 0.29]])
+    >>> model.probability(ForbiddenEdges([("b", "a")]), X, times=times).round(2)
+    array([0.92])
+    >>> model.sample_paths(5.0, 2, random_state=0)
+    [<JumpPath: a -> b -> c>, <JumpPath: c -> b>]
+    >>> [path.tolist() for _, path in model.kbest(X, 2, times=times)]
+    [['a', 'c'], ['a', 'b']]
+    >>> print(model.explain(X, times=times))
+    Sequence 0 (2 steps) has a feasible path.
+    >>> X, y = model.sample(times=times, random_state=0)
     """
 
     # Times belong to the sequences, so routing needs no set_*_request for them.
@@ -266,6 +278,10 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, LikelihoodModel):
     ) -> tuple[float | np.ndarray, np.ndarray | list[np.ndarray]]:
         """The most probable augmented states at the observations, and their log probabilities.
 
+        Parameters
+        ----------
+        X, times, lengths, groups : the sequences and their times
+
         Returns
         -------
         log_prob : float for a single stacked sequence, else ndarray (n_sequences,)
@@ -310,7 +326,16 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, LikelihoodModel):
         lengths: Collection[int] | None = None,
         groups: Any = None,
     ) -> np.ndarray | list[np.ndarray]:
-        """Logarithm of `predict_proba`."""
+        """Logarithm of `predict_proba`.
+
+        Parameters
+        ----------
+        X, times, lengths, groups : the sequences and their times
+
+        Returns
+        -------
+        ndarray (n_steps, S), or a list of them; columns as in `classes_`
+        """
         return self._predict_log_proba(self._read(X, lengths, groups, times=times))
 
     def log_likelihood(
@@ -322,6 +347,10 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, LikelihoodModel):
         groups: Any = None,
     ) -> np.ndarray:
         """log P(Y, Acc) of each sequence, -inf for one without a feasible path.
+
+        Parameters
+        ----------
+        X, times, lengths, groups : the sequences and their times
 
         Returns
         -------
@@ -338,6 +367,10 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, LikelihoodModel):
         groups: Any = None,
     ) -> np.ndarray:
         """log P(Acc | Y) of each sequence: how likely the rules are, given the data alone.
+
+        Parameters
+        ----------
+        X, times, lengths, groups : the sequences and their times
 
         Returns
         -------

@@ -206,7 +206,17 @@ class CTQuestionsMixin(AskingMixin):
         lengths: Collection[int] | None = None,
         groups: Any = None,
     ) -> Any:
-        """What each constraint costs each sequence; see ConstrainedHMM.constraint_costs."""
+        """What each constraint costs each sequence: what would be gained without it.
+
+        Parameters
+        ----------
+        X, times, lengths, groups : the sequences and their times
+
+        Returns
+        -------
+        pandas.DataFrame
+            As :meth:`skchmm.ConstrainedHMM.constraint_costs` returns it.
+        """
         return self._constraint_costs(self._read(X, lengths, groups, times=times))
 
     # ------------------------------------------------------- at other times

@@ -67,6 +67,11 @@ def load_hmmlearn(file: str | PathLike | bytes | Any) -> BaseHMM:
     See Also
     --------
     from_hmmlearn : Convert a fitted model of hmmlearn.
+
+    Examples
+    --------
+    >>> from skchmm import hmm
+    >>> model = hmm.load_hmmlearn("model.pickle")  # doctest: +SKIP
     """
     if isinstance(file, (str, PathLike)):
         file = Path(file).read_bytes()

@@ -54,6 +54,17 @@ class Explanation:
     --------
     ConstrainedHMM : The hidden Markov model with exact inference under constraints.
     skchmm.plotting.ExplanationDisplay : Which rule fails where.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skchmm import ConstrainedHMM
+    >>> from skchmm.constraints import AtLeastVisits
+    >>> model = ConstrainedHMM.from_parameters(
+    ...     [0.5, 0.5], [[0.8, 0.2], [0.4, 0.6]], constraints=AtLeastVisits(0, 3))
+    >>> why = model.explain(np.zeros((4, 2)))
+    >>> why.feasible, why.constraints, why.position
+    (False, [AtLeastVisits(0, 3)], 0)
     """
 
     sequence: object
