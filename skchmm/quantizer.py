@@ -25,7 +25,7 @@ class HashingQuantizer(
     Parameters
     ----------
     n_bins : int, default=4
-        Bins a feature.
+        Bins per feature.
     n_symbols : int, default=64
         Size of the alphabet: symbols are 0, ..., n_symbols - 1. A multiple of 131 would leave only
         the last feature to tell the symbols apart, and is refused.

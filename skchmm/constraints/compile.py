@@ -125,7 +125,7 @@ def satisfies(
     Parameters
     ----------
     path : sequence of labels
-        One label a step, at least one.
+        One label per step, at least one.
     constraints : None, constraint, Controller or (nested) list of them
     states : sequence of labels, default=None
         All state labels; by default those in the path and those the constraints name.

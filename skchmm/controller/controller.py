@@ -1,6 +1,6 @@
 """Controllers: finite automata that read a path of state labels.
 
-A controller reads x_0, x_1, ... one label a step, is dead or in one of finitely
+A controller reads x_0, x_1, ... one label per step, is dead or in one of finitely
 many automaton states after each, and accepts the path if it may end there. Rules
 that depend on time are piecewise constant in it: one table for each *epoch*.
 """

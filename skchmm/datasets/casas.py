@@ -24,7 +24,7 @@ def load_casas(
     data_home: str | PathLike | None = None,
     return_X_y: bool = False,
 ) -> Any:
-    """Load a raw CASAS event stream as one sequence a day.
+    """Load a raw CASAS event stream as one sequence per day.
 
     One event a line, ``date time sensor [location] value [activity [begin|end]]``, separated by
     white space; gzipped or not.

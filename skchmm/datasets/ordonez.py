@@ -20,7 +20,7 @@ def load_ordonez(
     data_home: str | PathLike | None = None,
     return_X_y: bool = False,
 ) -> Any:
-    """Load the sensors and the activities of a home as one event sequence a day.
+    """Load the sensors and the activities of a home as one event sequence per day.
 
     Both files ("ADLs recognition using binary sensors", UCI) have two header lines, then intervals:
     start, end and location, type, place of a sensor, or start, end and an activity.

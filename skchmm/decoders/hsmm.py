@@ -184,8 +184,8 @@ class HSMMDecoder(LikelihoodModel):
         lengths : sequence of int, optional
         groups : sequence, optional
         sample_weight : sequence of float, optional
-            One weight a sequence for a list, else one a row; a segment counts with the weight of
-            its first step.
+            One weight per sequence for a list, else one per row. A segment counts with the weight
+            of its first step.
 
         Returns
         -------

@@ -201,8 +201,8 @@ class PerceptronCRF(KBestMixin, CallbackSupportMixin, SequenceEstimator):
         lengths : sequence of int, optional
         groups : sequence, optional
         sample_weight : sequence of float, optional
-            How much a correction of a sequence adds: one weight a sequence for a list, else one a
-            row, constant within a sequence.
+            How much a correction of a sequence adds: one weight per sequence for a list, else one
+            per row, constant within a sequence.
 
         Returns
         -------

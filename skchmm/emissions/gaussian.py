@@ -115,7 +115,8 @@ class Gaussian(NumericEmission):
     Parameters
     ----------
     covariance_type : {"diag", "spherical", "full", "tied"}, default="diag"
-        One variance a state and column, one a state, one matrix a state, or one matrix for all.
+        "diag": one variance per state and column; "spherical": one variance per state; "full":
+        one matrix per state; "tied": one matrix for all states.
     min_covar : float or None, default=None
         Smallest variance in any direction. By default a millionth of each column's variance in the
         training data. EM maximises the likelihood subject to it.
@@ -322,7 +323,7 @@ class Gaussian(NumericEmission):
         return rows
 
     def _components(self):
-        """Means and one covariance a state."""
+        """Means and one covariance per state."""
         means, covars = learned(self, "means_", 2), np.asarray(self.covars_, dtype=float)
         check_covars(covars, self.covariance_type, means.shape[:1], means.shape[1])
         if self.covariance_type == "tied":

@@ -180,7 +180,7 @@ class ClassifierEmission(_ModelEmission):
 
 
 class DensityEmission(_ModelEmission):
-    """Any density estimator with ``score_samples``, one clone a state.
+    """Any density estimator with ``score_samples``, one clone per state.
 
     Rows missing as a whole are marginalised out; other missing values are left to the estimator.
 
@@ -191,7 +191,7 @@ class DensityEmission(_ModelEmission):
 
     Attributes
     ----------
-    estimators_ : list of one fitted clone a state
+    estimators_ : list of one fitted clone per state
         A state without training rows has one that was fitted to the rows of all states.
 
     See Also

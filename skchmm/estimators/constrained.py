@@ -25,7 +25,7 @@ class ConstrainedHMM(QuestionsMixin, ReasonsMixin, LikelihoodModel):
     that do.
 
     Sequences come stacked (an array with ``lengths=``), grouped (an array with ``groups=``, one
-    sequence id a row) or as a list of arrays; answers come back in the same form.
+    sequence id per row) or as a list of arrays; answers come back in the same form.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class ConstrainedHMM(QuestionsMixin, ReasonsMixin, LikelihoodModel):
         "auto" (floating-point columns: Gaussian; anything else: categorical), "categorical",
         "gaussian", "gmm", "multinomial", "poisson", "precomputed" (X is the log-likelihood of
         every state), an object from :mod:`skchmm.emissions`, a classifier (its probabilities
-        divided by the class priors) or a density estimator (one clone a state).
+        divided by the class priors) or a density estimator (one clone per state).
     constraints : constraint, Controller, ConstraintMiner or list of them, optional
         What every path must satisfy. A miner learns constraints from the labels seen in `fit`.
     algorithm : {"viterbi", "posterior", "map"}, default="viterbi"

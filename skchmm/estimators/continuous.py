@@ -27,7 +27,7 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, LikelihoodModel):
 
     The hidden state jumps at any time, with the rates of a generator; observations come at
     irregular times, given as ``times=`` in `fit`, `predict` and the rest (numbers, datetimes or
-    timedeltas, one a row, in the same form as the rows). Between observations everything that can
+    timedeltas, one per row, in the same form as the rows). Between observations everything that can
     have happened is taken into account, and nothing that the constraints forbid.
 
     Parameters
@@ -311,7 +311,7 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, LikelihoodModel):
         Returns
         -------
         ndarray (n_steps, S), or a list of them; columns as in `classes_`
-            With `at`, one row a time: an array for a single stacked sequence, else a list.
+            With `at`, one row per time: an array for a single stacked sequence, else a list.
         """
         sequences = self._read(X, lengths, groups, times=times)
         if at is None:

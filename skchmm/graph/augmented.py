@@ -229,7 +229,7 @@ class Blocks:
     Parameters
     ----------
     n_nodes : int
-    epoch_edges : list of (sources, targets) int arrays, one an epoch
+    epoch_edges : list of (sources, targets) int arrays, one per epoch
 
     Attributes
     ----------

@@ -126,7 +126,7 @@ class AnswersMixin(QuestionsMixin):
         ----------
         X, groups : the sequences
         y : labels, or lengths
-            One value a row: labels. Otherwise, as in hmmlearn, the lengths.
+            One value per row: labels. Otherwise, as in hmmlearn, the lengths.
         lengths : sequence of int, optional
 
         Returns

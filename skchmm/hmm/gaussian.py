@@ -23,7 +23,8 @@ class GaussianHMM(BaseHMM):
     n_components : int, default=1
         Number of states.
     covariance_type : {"diag", "spherical", "full", "tied"}, default="diag"
-        One variance a state and column, one a state, one matrix a state, or one matrix for all.
+        "diag": one variance per state and column; "spherical": one variance per state; "full":
+        one matrix per state; "tied": one matrix for all states.
     min_covar : float, default=1e-3
         Added to the variances at the start.
     startprob_prior, transmat_prior : float or array, default=1.0

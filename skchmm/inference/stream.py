@@ -100,7 +100,7 @@ class ConstrainedStream:
         self._decided = []  # state indices
         self._node = None  # of the last decision
         self._window = []  # emissions of the steps that are not decided
-        self._values = []  # of the best paths from the last decision on, a row a step of these
+        self._values = []  # of the best paths from the last decision on, a row per step of these
         self._constrained, self._finished = True, False
 
     def _futures(self, chain):

@@ -42,7 +42,7 @@ def sequence_accuracy_score(
     groups : sequence, default=None
         Sequence id of each step.
     average : {"mean"} or None, default="mean"
-        None gives one value a sequence.
+        None gives one value per sequence.
 
     Returns
     -------
@@ -85,7 +85,7 @@ def sequence_macro_f1_score(
     groups : sequence, default=None
         Sequence id of each step.
     average : {"mean"} or None, default="mean"
-        Over the sequences; None gives one value a sequence.
+        Over the sequences; None gives one value per sequence.
 
     Returns
     -------
@@ -142,7 +142,7 @@ def segment_f1_score(
     groups : sequence, default=None
         Sequence id of each step.
     average : {"mean"} or None, default="mean"
-        Over the sequences; None gives one value a sequence.
+        Over the sequences; None gives one value per sequence.
 
     Returns
     -------
@@ -191,7 +191,7 @@ def trajectory_validity_rate(
     groups : sequence, default=None
         Sequence id of each step.
     average : {"mean"} or None, default="mean"
-        None gives one value a sequence, 1.0 if it is valid and 0.0 if not.
+        None gives one value per sequence, 1.0 if it is valid and 0.0 if not.
 
     Returns
     -------
@@ -232,7 +232,7 @@ def _averaged(values, average):
 
 
 def _tolerance_in_steps(tolerance, last):
-    """The largest whole number of steps within the tolerance, one a sequence."""
+    """The largest whole number of steps within the tolerance, one per sequence."""
     number = isinstance(tolerance, Real) and not isinstance(tolerance, (bool, np.bool_))
     if not number or not 0 <= tolerance < np.inf:
         raise ValueError(
