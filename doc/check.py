@@ -34,6 +34,7 @@ HEIGHT = 900
 LONGEST = 3000  # pixels of a page that a screenshot shows; of the reference, HEIGHT
 SECONDS = 60  # to wait for any answer
 
+DRAWN = "new Promise(d => requestAnimationFrame(() => requestAnimationFrame(() => d())))"
 LOOK = Path(__file__).with_suffix(".js").read_text()
 
 
@@ -205,6 +206,7 @@ def check_looks(site, command, screenshots, names):
                         "mobile": False,
                     }
                     browser.call("Emulation.setDeviceMetricsOverride", **size)
+                    browser.evaluate(DRAWN)
                     look = browser.evaluate(LOOK.replace("DARK", str(theme == "dark").lower()))
                     for problem in look["problems"]:
                         yield name, f"{problem} ({width}, {theme})"

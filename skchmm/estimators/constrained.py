@@ -19,10 +19,10 @@ from .reasons import ReasonsMixin
 class ConstrainedHMM(QuestionsMixin, ReasonsMixin, LikelihoodModel):
     """Hidden Markov model with exact inference and learning under path constraints.
 
-    The constraints are compiled into a minimal finite controller. Viterbi, forward-backward
-    and EM run on the live pairs of a state and what the controller remembers, so every decoded
-    path satisfies every constraint, and marginals and likelihoods are exactly those of the paths
-    that do.
+    The constraints are compiled into a minimal finite automaton, the controller. Viterbi,
+    forward-backward and EM run on the reachable pairs of a state and the controller's memory. So
+    every decoded path satisfies every constraint, and marginals and likelihoods are exactly those
+    of the paths that satisfy them.
 
     Sequences come stacked (an array with ``lengths=``), grouped (an array with ``groups=``, one
     sequence id per row) or as a list of arrays; answers come back in the same form.
@@ -30,7 +30,7 @@ class ConstrainedHMM(QuestionsMixin, ReasonsMixin, LikelihoodModel):
     Parameters
     ----------
     n_states : int, optional
-        Number of hidden states, where neither `states` nor labels say it.
+        Number of hidden states; required if neither `states` nor y is given.
     states : sequence of labels, optional
         The hidden states, in this order. Default: the labels in y, sorted; without y, 0, 1, ...
     emission : str, Emission or scikit-learn estimator, default="auto"
@@ -43,32 +43,33 @@ class ConstrainedHMM(QuestionsMixin, ReasonsMixin, LikelihoodModel):
     algorithm : {"viterbi", "posterior", "map"}, default="viterbi"
         What `predict` returns. "viterbi": the most probable feasible path. "posterior": the
         feasible path with the largest sum of log marginals. "map": the most probable
-        state of each step, which taken together may be infeasible.
+        state of each step; these states together may break a rule.
     smoothing : float, default=0.5
         Pseudocount of every start, transition and symbol in the supervised fit.
     n_iter : int, default=100
-        Most iterations of EM.
+        Maximum number of EM iterations.
     tol : float, default=1e-5
-        EM stops when log P(Y, Acc) gains less than this, relative to its size.
+        EM stops when an iteration increases log P(Y, Acc) by less than this share of it. Acc is
+        the event that the path obeys all rules.
     init : {"auto", "kmeans", "random", "fitted"}, default="auto"
-        Where EM starts. "auto" is what suits the emission; "fitted" goes on from the
-        parameters that the estimator has.
+        Where EM starts. "auto" chooses what suits the emission; "fitted" continues from the
+        parameters that the estimator already has.
     startprob_fixed, transmat_fixed : array, optional
-        Probabilities that are given; NaN where they are to be learned.
+        Known probabilities, which stay as they are; NaN where they are to be learned.
     n_init : int, default=1
-        Starts of EM, of which the best is kept.
+        Number of EM restarts; the best one is kept.
     on_infeasible : {"raise", "warn"}, default="raise"
         What to do with a sequence that has no feasible path: raise
         :class:`~skchmm.InfeasibleSequenceError`, or warn and answer without the constraints.
     max_nodes : int, default=1_000_000
         Largest controller to build.
     n_jobs : int, optional
-        Threads over sequences.
+        Number of threads; they share the sequences. None means 1, -1 all cores.
     random_state : int, RandomState or None
         For the start of EM, and for sampling.
     verbose : int, default=0
-        Print a line per iteration of EM: the objective, its change, and how long the fit can
-        last.
+        Whether to print one line per EM iteration: the objective, its change, and how long the
+        fit can still take.
 
     Attributes
     ----------
@@ -78,22 +79,23 @@ class ConstrainedHMM(QuestionsMixin, ReasonsMixin, LikelihoodModel):
     transmat_ : ndarray (S, S)
     emission_ : Emission
     constraints_ : list
-        The constraints, mined ones included.
+        The constraints, including the mined ones.
     controller_ : Controller
-        What they compile to.
+        The automaton that the constraints compile to.
     graph_ : AugmentedGraph
-        Its live nodes and edges: ``graph_.n_nodes``, ``graph_.n_edges``.
+        The reachable pairs of a state and the controller's memory, and the edges between them:
+        ``graph_.n_nodes``, ``graph_.n_edges``.
     history_ : list of float
-        log P(Y, Acc) at each iteration of EM, the last one that of the final parameters;
-        after a supervised fit, empty.
+        log P(Y, Acc) at each EM iteration; the last value belongs to the final parameters. Empty
+        after a supervised fit.
     histories_ : list of list of float
         After EM, the history of each of the `n_init` restarts.
     n_iter_ : int
-        Iterations that EM took.
+        Number of EM iterations that were run.
     converged_ : bool
     n_features_in_ : int
     feature_names_in_ : ndarray
-        Where X had column names.
+        The column names of X, if it had any.
 
     See Also
     --------
@@ -104,9 +106,10 @@ class ConstrainedHMM(QuestionsMixin, ReasonsMixin, LikelihoodModel):
 
     Notes
     -----
-    The rows of the augmented chain are never renormalised: what they lose is the probability of
-    breaking the rules. EM climbs log P(Y, Acc), which also rewards parameters under which
-    feasible paths are likely.
+    The rows of the augmented chain are never renormalised: the missing mass is the probability of
+    breaking a rule. EM maximises the joint probability of the data and the rules, P(Y, Acc). This
+    also rewards parameters that make the rules likely; the user guide on learning says when that
+    goes wrong and what to do.
 
     Examples
     --------
@@ -226,7 +229,7 @@ class ConstrainedHMM(QuestionsMixin, ReasonsMixin, LikelihoodModel):
         Parameters
         ----------
         n_steps : int, optional
-            How long the sequence will be, where that is known.
+            The length of the sequence, if it is known.
         lag : int, default=0
             How many steps later a label is decided.
 
