@@ -34,7 +34,7 @@ SITE_PACKAGES := 'import sysconfig; print(sysconfig.get_path("purelib"))'
 # the names of tests, and so on the order in which a set prints.
 TEST_ENV := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONHASHSEED=0
 
-.PHONY: help demo test test-floor fuzz test-random lint format bench paper doc wheel sdist build clean
+.PHONY: help demo test test-floor fuzz test-random lint format bench paper doc doc-check wheel sdist build clean
 .DELETE_ON_ERROR:
 
 help:
@@ -47,6 +47,7 @@ help:
 	@echo "make bench       speed side by side with other libraries"
 	@echo "make paper       the experiments of the paper, some by NAME=\"fly har\""
 	@echo "make doc         doc/_build/html/index.html"
+	@echo "make doc-check   the same, and looks at every page in headless Chromium, if there is one"
 	@echo "make wheel, make sdist, make clean"
 
 # ------------------------------------------------------------------ set-up
@@ -131,6 +132,10 @@ paper: $(VENV)/.kernels $(VENV)/.packages
 doc: $(VENV)/.kernels $(VENV)/.doc-packages
 	$(BIN)/python -m sphinx -q -W --keep-going -b html doc doc/_build/html
 	@echo "doc/_build/html/index.html"
+
+# Pages are opened in Chromium (Debian: apt-get install chromium); see doc/check.py.
+doc-check: doc
+	$(BIN)/python doc/check.py doc/_build/html
 
 wheel sdist: | $(BIN)/python
 	$(PIP) install -q build

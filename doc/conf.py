@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+import tomllib
 import warnings
 from pathlib import Path
 
@@ -27,6 +28,8 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "mathml",
     "names",
+    "related",
+    "thumbnails",
 ]
 html_math_renderer = "mathml"
 exclude_patterns = ["_build", "**/generated/*.md"]
@@ -35,6 +38,8 @@ default_role = "literal"
 nitpicky = False
 
 autosummary_generate = True
+autodoc_typehints = "none"  # the docstrings say it in words
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 numpydoc_validation_checks = set()
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
@@ -44,20 +49,29 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
     "doc_module": ("skchmm",),
-    "backreferences_dir": None,
+    "backreferences_dir": "auto_examples/backreferences",
     "download_all_examples": False,
     "show_memory": False,
     "remove_config_comments": True,
 }
 
+# The way to the repository, once pyproject.toml has its address under [project.urls].
+_project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())["project"]
+_repository = _project.get("urls", {}).get("Repository")
+
 html_theme = "pydata_sphinx_theme"
 html_title = f"skchmm {release}"
 html_static_path = ["_static"]
+html_favicon = "_static/favicon.svg"
+html_context = {"default_mode": "auto"}
 html_css_files = ["skchmm.css"]
 html_show_sourcelink = False
 html_theme_options = {
     "show_nav_level": 2,
     "header_links_before_dropdown": 5,
+    "icon_links": [{"name": "Repository", "url": _repository, "icon": "fa-solid fa-code-branch"}]
+    if _repository
+    else [],
     "show_prev_next": False,
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],

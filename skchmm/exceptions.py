@@ -10,19 +10,42 @@ _INSIDE = ("skchmm.", "sklearn.")
 
 
 class InfeasibleSequenceError(ValueError):
-    """No path of a sequence satisfies the constraints (or has positive probability)."""
+    """No path of a sequence satisfies the constraints (or has positive probability).
+
+    See Also
+    --------
+    InfeasibleSequenceWarning : The same as a warning.
+    Explanation : The answer of `explain`.
+    """
 
 
 class InfeasibleSequenceWarning(UserWarning):
-    """A sequence has no feasible path; the unconstrained path was returned instead."""
+    """A sequence has no feasible path; the unconstrained path was returned instead.
+
+    See Also
+    --------
+    InfeasibleSequenceError : A sequence has no feasible path.
+    Explanation : The answer of `explain`.
+    """
 
 
 class ControllerTooLargeError(ValueError):
-    """The product of the constraints outgrew ``max_nodes``."""
+    """The product of the constraints outgrew ``max_nodes``.
+
+    See Also
+    --------
+    compile : Compile constraints into a controller.
+    """
 
 
 class NotEnforcedWarning(UserWarning):
-    """A decoder was given constraints that it does not enforce, by its nature."""
+    """A decoder was given constraints that it cannot enforce.
+
+    See Also
+    --------
+    PostHocFilter : Takes the best of the k best paths that obeys the rules.
+    HSMMDecoder : A semi-Markov model: explicit durations.
+    """
 
 
 class InconsistentVersionWarning(exceptions.InconsistentVersionWarning):
@@ -33,6 +56,10 @@ class InconsistentVersionWarning(exceptions.InconsistentVersionWarning):
     estimator_name : str
     current_version, original_version : str
         The version in use, and the one that saved the model.
+
+    See Also
+    --------
+    sklearn.exceptions.InconsistentVersionWarning : The warning of scikit-learn.
     """
 
     def __init__(self, estimator_name: str, current_version: str, original_version: str) -> None:

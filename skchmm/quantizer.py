@@ -16,16 +16,16 @@ BASE = 131  # of the polynomial hash
 class HashingQuantizer(
     DocumentedMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 ):
-    """Turn rows of features into one of a few symbols each, for decoders of discrete symbols.
+    """Turn each row of features into one of a few symbols, for decoders of discrete symbols.
 
     Each feature is cut into bins that hold equally many training rows; the bins b_1 ... b_D of a
     row are hashed to the symbol ``(sum_d 131^(D - d) b_d) mod n_symbols``. Equal rows get equal
-    symbols; different ones may too (a collision), the more the fewer symbols there are.
+    symbols. Different rows may also get equal symbols (a collision); with fewer symbols, more do.
 
     Parameters
     ----------
     n_bins : int, default=4
-        Bins a feature.
+        Bins per feature.
     n_symbols : int, default=64
         Size of the alphabet: symbols are 0, ..., n_symbols - 1. A multiple of 131 would leave only
         the last feature to tell the symbols apart, and is refused.
@@ -36,14 +36,19 @@ class HashingQuantizer(
         A value is in bin k if k edges of its feature are not above it.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Where the features have names.
+        The names of the features, if they have any.
+
+    See Also
+    --------
+    skchmm.emissions.Categorical : Symbols.
+    ConstrainedHMM : The hidden Markov model with exact inference under constraints.
 
     Notes
     -----
     A missing value (NaN) is not used to find edges and falls in a bin of its own, number n_bins.
     Infinities are an error. A feature with few different values fills fewer bins.
 
-    A list of sequences is transformed to a list, by the edges of all its rows together.
+    A list of sequences is transformed to a list. The bin edges are those of all rows together.
 
     Examples
     --------
@@ -52,6 +57,8 @@ class HashingQuantizer(
     >>> X = np.arange(8.0).reshape(-1, 1)
     >>> HashingQuantizer(n_bins=4).fit_transform(X).ravel()
     array([0, 0, 1, 1, 2, 2, 3, 3])
+    >>> HashingQuantizer(n_bins=4).fit(X).transform([[-1.0], [6.5]]).ravel()
+    array([0, 3])
     """
 
     def __init__(self, n_bins: int = 4, *, n_symbols: int = 64) -> None:

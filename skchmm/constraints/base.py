@@ -26,10 +26,29 @@ class Constraint:
     combine with ``&``, ``|`` and ``~``, and compile to a :class:`~skchmm.Controller`. A new family
     derives from this class, stores its parameters in ``__init__`` and implements ``_build``.
 
+    See Also
+    --------
+    And : All of several rules hold.
+    Or : At least one of several rules holds.
+    Not : A rule does not hold.
+    skchmm.compile : Compile constraints into a controller.
+    skchmm.satisfies : Whether a path obeys constraints.
+
     Notes
     -----
     ``set_params`` changes a constraint, and with it its hash, in place: copy
     (:func:`sklearn.base.clone`) before changing one that is in a set or a dictionary.
+
+    Examples
+    --------
+    >>> from skchmm.constraints import EndsIn, StartsIn
+    >>> rule = StartsIn("A") & ~EndsIn({"A", "B"})
+    >>> rule.labels()
+    ['A', 'B']
+    >>> rule.controller(["A", "B", "C"])
+    <Controller: 2 states over 3 labels>
+    >>> StartsIn("A").to_spec()
+    {'type': 'StartsIn', 'states': ['A']}
     """
 
     # Parameters that hold one label or a collection of labels.
@@ -84,7 +103,12 @@ class Constraint:
         return None
 
     def labels(self) -> list[Hashable]:
-        """The labels that the constraint names, each once, in order."""
+        """The labels that the constraint names, each once, in order.
+
+        Returns
+        -------
+        list of labels
+        """
         values = [getattr(self, name) for name in self._label_parameters]
         return unique([x for value in values if value is not None for x in as_labels(value)])
 
@@ -199,6 +223,10 @@ class Constraint:
 
         Parameters at their default are left out; sets of labels become sorted lists.
         :func:`skchmm.constraints.from_spec` is the inverse.
+
+        Returns
+        -------
+        dict
         """
         spec = {"type": type(self).__name__}
         for parameter in self._signature():

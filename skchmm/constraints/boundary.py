@@ -13,6 +13,11 @@ class StartsIn(Constraint):
     states : label or collection of labels
         A.
 
+    See Also
+    --------
+    EndsIn : The last label.
+    Window : States that are allowed only at some times.
+
     Examples
     --------
     >>> from skchmm import satisfies
@@ -39,6 +44,11 @@ class EndsIn(Constraint):
     ----------
     states : label or collection of labels
         A.
+
+    See Also
+    --------
+    StartsIn : The first label.
+    VisitBy : A visit before a deadline.
 
     Examples
     --------

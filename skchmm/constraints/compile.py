@@ -63,6 +63,11 @@ def compile(
         counts their breaks as well (``controller.cost(path)``). Its ``constraints_`` are what it
         was compiled from, ``redundant_`` those among them that the others imply.
 
+    See Also
+    --------
+    satisfies : Whether a path obeys constraints.
+    Controller : The finite automaton that constraints become.
+
     Examples
     --------
     >>> import skchmm
@@ -129,7 +134,7 @@ def satisfies(
     Parameters
     ----------
     path : sequence of labels
-        One label a step, at least one.
+        One label per step, at least one.
     constraints : None, constraint, Controller or (nested) list of them
     states : sequence of labels, default=None
         All state labels; by default those in the path and those the constraints name.
@@ -137,6 +142,11 @@ def satisfies(
     Returns
     -------
     bool
+
+    See Also
+    --------
+    compile : Compile constraints into a controller.
+    skchmm.metrics.trajectory_validity_rate : The share of paths that obey the rules.
 
     Examples
     --------

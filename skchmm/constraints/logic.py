@@ -179,6 +179,11 @@ class And(_Junction):
     ----------
     constraints : list of constraints or controllers
 
+    See Also
+    --------
+    Or : At least one of several rules holds.
+    Not : A rule does not hold.
+
     Examples
     --------
     >>> from skchmm import satisfies
@@ -203,6 +208,11 @@ class Or(_Junction):
     ----------
     constraints : list of constraints or controllers
 
+    See Also
+    --------
+    And : All of several rules hold.
+    Not : A rule does not hold.
+
     Examples
     --------
     >>> from skchmm import satisfies
@@ -226,6 +236,11 @@ class Not(_Combination):
     Parameters
     ----------
     constraint : constraint or controller
+
+    See Also
+    --------
+    And : All of several rules hold.
+    Or : At least one of several rules holds.
 
     Examples
     --------

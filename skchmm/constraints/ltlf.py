@@ -171,6 +171,13 @@ class LTLf(Constraint):
     ----------
     formula : str
 
+    See Also
+    --------
+    Regex : A regular expression over the labels.
+    And : All of several rules hold.
+    Or : At least one of several rules holds.
+    Not : A rule does not hold.
+
     Examples
     --------
     >>> from skchmm import satisfies

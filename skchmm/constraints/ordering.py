@@ -20,6 +20,12 @@ class Precedence(Constraint):
     before, after : label or collection of labels
         The states that must come first, and those that need them.
 
+    See Also
+    --------
+    StageMonotone : Stages are passed in order and never go back.
+    ForbiddenEdges : Some labels never follow directly on others.
+    Regex : A regular expression over the labels.
+
     Examples
     --------
     >>> from skchmm import satisfies
@@ -60,6 +66,12 @@ class ForbiddenEdges(Constraint):
     edges : list of (from, to) pairs
         Each side is a label or a collection of labels, which stands for all of them. Without
         any pair every path satisfies it.
+
+    See Also
+    --------
+    Precedence : One label comes before another.
+    Transitions : Bounds on the number of transitions between labels.
+    NoReentry : States that were left are not entered again.
 
     Examples
     --------
@@ -166,6 +178,11 @@ class StageMonotone(Constraint):
         The stages, first to last.
     allow_backward : bool, default=True
         Whether a path may go back to a stage it has passed.
+
+    See Also
+    --------
+    Precedence : One label comes before another.
+    NoReentry : States that were left are not entered again.
 
     Examples
     --------

@@ -34,6 +34,11 @@ class Transitions(Constraint):
     k : int
         The number of changes.
 
+    See Also
+    --------
+    ForbiddenEdges : Some labels never follow directly on others.
+    Segments : Bounds on the number of segments of the path.
+
     Examples
     --------
     >>> from skchmm import satisfies
@@ -62,6 +67,11 @@ class Segments(Constraint):
     ----------
     k : int
         The number of segments, at least 1.
+
+    See Also
+    --------
+    Transitions : Bounds on the number of transitions between labels.
+    ExactVisits : An exact number of visits.
 
     Examples
     --------
@@ -92,6 +102,11 @@ class AllDifferent(Constraint):
     ----------
     states : label or collection of labels, default=None
         A; None is all labels.
+
+    See Also
+    --------
+    NoReentry : States that were left are not entered again.
+    NoDwell : No visit is longer than one step.
 
     Examples
     --------

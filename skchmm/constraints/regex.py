@@ -144,6 +144,11 @@ class Regex(Constraint):
     ----------
     pattern : str
 
+    See Also
+    --------
+    LTLf : A formula of linear temporal logic on finite traces.
+    Precedence : One label comes before another.
+
     Examples
     --------
     A gene with its reading frame:

@@ -14,6 +14,18 @@ from .logic import spec_of
 def to_spec(constraints: Any) -> Any:
     """A constraint as a plain dictionary; a list of them (or None) as a list.
 
+    Parameters
+    ----------
+    constraints : constraint, list of them or None
+
+    Returns
+    -------
+    dict or list of dict
+
+    See Also
+    --------
+    from_spec : Read a constraint from a dict.
+
     Examples
     --------
     >>> from skchmm.constraints import ExactVisits, to_spec
@@ -38,6 +50,19 @@ def _written(constraints):
 
 def from_spec(spec: Any) -> Any:
     """The constraint that a dictionary describes; for a list, the list of them.
+
+    Parameters
+    ----------
+    spec : dict or list of dict
+        As `to_spec` writes it; labels may be given alone or in a list.
+
+    Returns
+    -------
+    constraint or list of them
+
+    See Also
+    --------
+    to_spec : Write a constraint as a dict.
 
     Examples
     --------

@@ -37,6 +37,11 @@ class NoDwell(Constraint):
     states : label or collection of labels
         A.
 
+    See Also
+    --------
+    MaxDuration : A maximum length of visits.
+    AllDifferent : No label comes twice.
+
     Examples
     --------
     >>> from skchmm import satisfies
@@ -66,6 +71,11 @@ class NoReentry(Constraint):
     ----------
     states : label or collection of labels
         A.
+
+    See Also
+    --------
+    StageMonotone : Stages are passed in order and never go back.
+    AtMostVisits : A maximum number of visits.
 
     Examples
     --------
@@ -98,6 +108,11 @@ class CoolDown(Constraint):
     delta : int
         The timer that starts at the first step outside; A may be entered from a step at which it
         has run down to 0, so at least delta + 1 steps are spent outside.
+
+    See Also
+    --------
+    MinDuration : A minimum length of visits.
+    NoReentry : States that were left are not entered again.
 
     Examples
     --------
@@ -144,6 +159,12 @@ class MinDuration(Constraint):
     k : int
         The shortest stay.
 
+    See Also
+    --------
+    MaxDuration : A maximum length of visits.
+    CoolDown : A minimum time between two visits.
+    Occupancy : Bounds on the number of steps in some states.
+
     Examples
     --------
     >>> from skchmm import satisfies
@@ -186,6 +207,12 @@ class MaxDuration(Constraint):
     k : int
         The longest stay.
 
+    See Also
+    --------
+    MinDuration : A minimum length of visits.
+    NoDwell : No visit is longer than one step.
+    Occupancy : Bounds on the number of steps in some states.
+
     Examples
     --------
     >>> from skchmm import satisfies
@@ -221,6 +248,11 @@ class Window(Constraint):
         A.
     start, stop : int
         The first step at which A may occur, and the first after it at which it may not.
+
+    See Also
+    --------
+    VisitBy : A visit before a deadline.
+    StartsIn : The first label.
 
     Examples
     --------
@@ -271,6 +303,11 @@ class VisitBy(Constraint):
         A.
     deadline : int
         The last step at which the first visit may happen; the first step of a path is 0.
+
+    See Also
+    --------
+    Window : States that are allowed only at some times.
+    AtLeastVisits : A minimum number of visits.
 
     Examples
     --------

@@ -50,6 +50,13 @@ class AtLeastVisits(Constraint):
     k : int
         The fewest entries.
 
+    See Also
+    --------
+    AtMostVisits : A maximum number of visits.
+    ExactVisits : An exact number of visits.
+    Occupancy : Bounds on the number of steps in some states.
+    VisitBy : A visit before a deadline.
+
     Examples
     --------
     >>> from skchmm import satisfies
@@ -80,6 +87,12 @@ class AtMostVisits(Constraint):
         A.
     k : int
         The most entries; 0 forbids the states altogether.
+
+    See Also
+    --------
+    AtLeastVisits : A minimum number of visits.
+    ExactVisits : An exact number of visits.
+    Occupancy : Bounds on the number of steps in some states.
 
     Examples
     --------
@@ -115,6 +128,12 @@ class ExactVisits(Constraint):
     k : int
         The number of entries.
 
+    See Also
+    --------
+    AtLeastVisits : A minimum number of visits.
+    AtMostVisits : A maximum number of visits.
+    Occupancy : Bounds on the number of steps in some states.
+
     Examples
     --------
     >>> from skchmm import satisfies
@@ -147,6 +166,12 @@ class Occupancy(Constraint):
         A.
     at_least, at_most : int, default=None
         The bounds; None is no bound. One of them must be given.
+
+    See Also
+    --------
+    AtLeastVisits : A minimum number of visits.
+    MinDuration : A minimum length of visits.
+    MaxDuration : A maximum length of visits.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """Controllers: finite automata that read a path of state labels.
 
-A controller reads x_0, x_1, ... one label a step, is dead or in one of finitely
+A controller reads x_0, x_1, ... one label per step, is dead or in one of finitely
 many automaton states after each, and accepts the path if it may end there. Rules
 that depend on time are piecewise constant in it: one table for each *epoch*.
 """
@@ -65,14 +65,29 @@ class Controller:
     language_size : int or float
         The number of accepted paths, ``math.inf`` if there is no end of them.
 
+    See Also
+    --------
+    compile : Compile constraints into a controller.
+    skchmm.plotting.ControllerDisplay : A controller as a graph.
+
     Examples
     --------
     >>> from skchmm import Controller
     >>> even = Controller(["a", "b"], [[1, 0], [0, 1]], [True, False])  # an even number of a
     >>> even.accepts(["a", "b", "a"])
     True
-    >>> (~even).accepts(["a", "b", "a"])
-    False
+    >>> (~even).accepts(["a", "b", "a"]), even.equivalent(~~even), even.is_empty()
+    (False, True, False)
+    >>> even.minimal(), even.to_dot()[:7]
+    (<Controller: 2 states over 2 labels>, 'digraph')
+    >>> even.shortest_path(), even.count_paths(65)
+    (['b'], 18446744073709551616)
+    >>> even.plot()
+    <Axes: >
+    >>> third = Controller.explore(  # every third label may be the last
+    ...     ["a", "b"], 0, lambda q, label: (q + 1) % 3, lambda q: q == 0)
+    >>> third.accepts("aba"), third.accepts("ab")
+    (True, False)
     """
 
     def __init__(
@@ -121,8 +136,22 @@ class Controller:
     ) -> Self:
         """All that is reachable from ``initial`` under ``follow(q, label)`` (None: dead).
 
-        Automaton states may be any hashable objects. Costs one call of ``follow`` for
-        each reachable one and label.
+        Parameters
+        ----------
+        states : sequence of labels
+        initial : hashable
+            The automaton state before anything was read. Any hashable objects will do.
+        follow : callable
+            ``follow(q, label)``: the automaton state after q. It is called once for each
+            reachable automaton state and label.
+        accept : callable
+            ``accept(q)``: whether a path may end in q.
+        max_nodes : int, default=1_000_000
+            Largest controller to build.
+
+        Returns
+        -------
+        Controller
         """
         states, max_nodes = tuple(states), check_integer(max_nodes, "max_nodes", 1)
         limit = most_states(max_nodes, max(len(states), 1))
@@ -176,6 +205,10 @@ class Controller:
         horizon : int, default=1000
             Where update or gate take t, they are tabulated for paths of up to this many steps;
             a longer path is then an error.
+
+        Returns
+        -------
+        Controller
 
         Examples
         --------
@@ -255,32 +288,12 @@ class Controller:
         -------
         list of labels or None
             Of several, the first in the order of the states.
-
-        Examples
-        --------
-        >>> from skchmm import Controller
-        >>> even = Controller(["a", "b"], [[1, 0], [0, 1]], [True, False])
-        >>> even.shortest_path()
-        ['b']
         """
         path = language.shortest_path(self)
         return None if path is None else [self.states[a] for a in path]
 
     def count_paths(self, n_steps: int) -> int:
-        """How many paths of ``n_steps`` labels are accepted.
-
-        Returns
-        -------
-        int
-            Exact, however large.
-
-        Examples
-        --------
-        >>> from skchmm import Controller
-        >>> even = Controller(["a", "b"], [[1, 0], [0, 1]], [True, False])
-        >>> even.count_paths(65)
-        18446744073709551616
-        """
+        """How many paths of ``n_steps`` labels are accepted: exact, however many they are."""
         n_steps = check_integer(n_steps, "n_steps", 0)
         self.check_length(n_steps)
         return language.count_paths(self, n_steps)

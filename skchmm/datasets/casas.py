@@ -24,7 +24,7 @@ def load_casas(
     data_home: str | PathLike | None = None,
     return_X_y: bool = False,
 ) -> Any:
-    """Load a raw CASAS event stream as one sequence a day.
+    """Load a raw CASAS event stream as one sequence per day.
 
     One event a line, ``date time sensor [location] value [activity [begin|end]]``, separated by
     white space; gzipped or not.
@@ -55,12 +55,32 @@ def load_casas(
         annotations), times (list of arrays of seconds since the start of the day), ids and groups
         (the days), states, symbols, DESCR.
 
+    See Also
+    --------
+    load_ordonez : Activities at home from the files of Ordonez.
+    load_runs : Sequences from a table of runs.
+
     Notes
     -----
     An activity with begin and end labels these two events and all between; within several at
     once, the one that began last does. Without begin or end it labels its own event. An end
     without a begin labels its own event too, and a warning says how many there are. Events at equal
     times stay in the order of the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from skchmm.datasets import load_casas
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "home.txt"
+    ...     _ = path.write_text(
+    ...         "2010-11-04 00:03:50 M003 ON Sleeping begin\\n"
+    ...         "2010-11-04 07:15:09 M003 OFF Sleeping end\\n"
+    ...         "2010-11-04 07:16:00 M019 ON\\n")
+    ...     home = load_casas(path)
+    >>> home.X[0].tolist(), home.y[0].tolist()
+    (['M003', 'M003', 'M019'], ['Sleeping', 'Sleeping', 'IDLE'])
     """
     check_day_start(day_start)
     path = find_file(path, data_home)

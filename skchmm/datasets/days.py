@@ -20,7 +20,7 @@ def check_day_start(day_start):
 
 
 def by_day(times, symbols, labels, *, idle, day_start, description, return_X_y):
-    """A data set with one sequence a day from events; within a day they are sorted by time.
+    """A data set with one sequence per day from events; within a day they are sorted by time.
 
     `labels` is None where nothing is annotated.
     """

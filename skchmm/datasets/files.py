@@ -22,6 +22,19 @@ def get_data_home(data_home: str | PathLike | None = None) -> str:
     Returns
     -------
     str
+
+    See Also
+    --------
+    load_casas : Activities at home from sensor logs of CASAS.
+    load_transcripts : Genes from a genome and its annotation.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from skchmm.datasets import get_data_home
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     get_data_home(folder) == folder
+    True
     """
     home = _data_home(data_home)
     home.mkdir(parents=True, exist_ok=True)

@@ -52,6 +52,10 @@ def make_chain(
         X (list of int arrays), y (list of arrays of labels), states, constraints, startprob,
         transmat, emissionprob, DESCR.
 
+    See Also
+    --------
+    make_protocol : Draw recordings of people who follow a protocol.
+
     Examples
     --------
     >>> from skchmm.datasets import make_chain
@@ -128,6 +132,10 @@ def make_protocol(
     Bunch
         X (list of float arrays), y (list of arrays of labels), groups (the subjects), states,
         constraints, startprob, transmat, means, offsets, DESCR.
+
+    See Also
+    --------
+    make_chain : Draw sequences from a random chain under rules.
 
     Examples
     --------

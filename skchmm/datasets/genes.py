@@ -28,6 +28,10 @@ def load_fly_genes(*, codon_positions: bool = False, return_X_y: bool = False) -
     Bunch
         As :func:`load_transcripts` returns it.
 
+    See Also
+    --------
+    load_transcripts : Genes from a genome and its annotation.
+
     Notes
     -----
     The first 1% of the chromosome arms 2L, 3L, 4 and X of FlyBase release 6.42, from

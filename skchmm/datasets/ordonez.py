@@ -20,7 +20,7 @@ def load_ordonez(
     data_home: str | PathLike | None = None,
     return_X_y: bool = False,
 ) -> Any:
-    """Load the sensors and the activities of a home as one event sequence a day.
+    """Load the sensors and the activities of a home as one event sequence per day.
 
     Both files ("ADLs recognition using binary sensors", UCI) have two header lines, then intervals:
     start, end and location, type, place of a sensor, or start, end and an activity.
@@ -50,10 +50,30 @@ def load_ordonez(
         X (list of arrays of symbols), y (list of arrays of labels), times (list of arrays of
         seconds since the start of the day), ids and groups (the days), states, symbols, DESCR.
 
+    See Also
+    --------
+    load_casas : Activities at home from sensor logs of CASAS.
+    load_runs : Sequences from a table of runs.
+
     Notes
     -----
     The label of an event is the activity under way (both ends of its interval included), that which
     began last if there are several.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from skchmm.datasets import load_ordonez
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     sensors, adls = Path(folder) / "sensors.txt", Path(folder) / "adls.txt"
+    ...     night = "2011-11-28 02:27:59  2011-11-28 10:18:11  "
+    ...     head = "Start time  End time\\n----------  --------\\n"
+    ...     _ = sensors.write_text(head + night + "Bed Pressure Bedroom")
+    ...     _ = adls.write_text(head + night + "Sleeping")
+    ...     home = load_ordonez(sensors, adls)
+    >>> home.X[0].tolist(), home.y[0].tolist()
+    (['Bed/Pressure/Bedroom'], ['Sleeping'])
     """
     check_day_start(day_start)
     sensors, adls = find_file(sensors, data_home), find_file(adls, data_home)

@@ -1,4 +1,4 @@
-"""Tables of sensor features, one row a time step."""
+"""Tables of sensor features, one row per time step."""
 
 import gzip
 import zlib
@@ -25,7 +25,7 @@ def load_runs(
     data_home: str | PathLike | None = None,
     return_X_y: bool = False,
 ) -> Any:
-    """Load a table with one row a time step as one sequence a run. Needs pandas.
+    """Load a table with one row per time step as one sequence per run. Needs pandas.
 
     Parameters
     ----------
@@ -57,7 +57,13 @@ def load_runs(
     -------
     Bunch
         X (list of float arrays), y (list of arrays or None), times (list of arrays or None), ids
-        (one a run; values of several columns joined by "/"), groups, states, feature_names, DESCR.
+        (one per run; values of several columns joined by "/"), groups, states, feature_names,
+        DESCR.
+
+    See Also
+    --------
+    load_casas : Activities at home from sensor logs of CASAS.
+    get_data_home : The folder in which data are looked for.
 
     Examples
     --------

@@ -72,6 +72,10 @@ def load_transcripts(
         transcripts), groups (their genes), states, parts (a dictionary from states to the five
         labels), n_left_out, DESCR.
 
+    See Also
+    --------
+    load_fly_genes : Genes of the fruit fly, shipped with the package.
+
     Notes
     -----
     START is the first three nucleotides of the coding part, STOP its last three. The coding part of
@@ -81,6 +85,20 @@ def load_transcripts(
     than one strand (trans-splicing) are left out, and so are those that reach beyond the end of
     their sequence; a warning says how many. ``chr2L`` and ``2L`` name the same sequence.
     `n_left_out` counts all that are left out.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from skchmm.datasets import load_transcripts
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "genes.tsv"
+    ...     _ = path.write_text(
+    ...         "transcript\\tgene\\tcds_start0\\tcds_end0\\tmrna\\n"
+    ...         "t1\\tg1\\t2\\t11\\tacATGAAATAGgg\\n")
+    ...     genes = load_transcripts(path)
+    >>> genes.y[0].tolist()[:6]
+    ['UTR5', 'UTR5', 'START', 'START', 'START', 'CDS']
     """
     path = find_file(path, data_home)
     if fasta is not None:

@@ -18,15 +18,15 @@ from ._plain import PlainHMM
 class BeamRejectionDecoder(PlainHMM):
     """Hidden Markov model decoded by beam search with rejection of forbidden steps.
 
-    At every step the `beam_width` best hypotheses are extended, and an extension that breaks a rule
-    there and then is rejected. That is seen for ``ForbiddenEdges`` (and other rules on
+    At every step the `beam_width` best hypotheses are extended. An extension that breaks a rule at
+    this step is rejected. A single step can break ``ForbiddenEdges`` (and other rules on
     neighbouring labels, such as ``NoDwell``), ``NoReentry``, ``StageMonotone`` and ``Precedence``.
-    What only the end of a path can settle (how often, how long, where it ends) is not enforced:
-    there is no look-ahead. Such constraints are listed in ``not_enforced_``, and `fit` warns.
+    Rules that are decided only at the end of a path (how often, how long, where it ends) are not
+    enforced, because there is no look-ahead. They are listed in ``not_enforced_``, and `fit` warns.
 
-    Hypotheses that the future cannot tell apart (same state, same memory of the rules) are merged
-    and the better one kept, so a beam as wide as there are such pairs is exact under the rules that
-    it sees. Only decoding looks at the constraints: learning, `predict_proba` and
+    Hypotheses with the same state and the same memory of the rules have the same future. Only the
+    better one of them is kept. So a beam that is as wide as the number of such pairs is exact under
+    the rules that it enforces. Only decoding uses the constraints: learning, `predict_proba` and
     `log_likelihood` are those of the hidden Markov model without them.
 
     Parameters
@@ -34,7 +34,7 @@ class BeamRejectionDecoder(PlainHMM):
     beam_width : int or None, default=64
         Hypotheses to keep at each step; None keeps all.
     n_states : int, optional
-        Number of hidden states, where neither `states` nor labels say it.
+        Number of hidden states; required if neither `states` nor y is given.
     states : sequence of labels, optional
         The hidden states, in this order. Default: the labels in y, sorted; without y, 0, 1, ...
     emission : str, Emission or scikit-learn estimator, default="auto"
@@ -57,9 +57,9 @@ random_state, verbose
     emission_ : Emission
     constraints_ : list
     not_enforced_ : list
-        Those that no single step can break.
+        The constraints that no single step can break.
     local_controller_ : Controller
-        What rejects: the other constraints.
+        The controller of the other constraints, which rejects extensions.
     history_, n_iter_, converged_
         Of EM.
 

@@ -16,25 +16,25 @@ from ._segments import Segments
 class HSMMDecoder(LikelihoodModel):
     """Hidden semi-Markov model: segments of one state with explicit durations.
 
-    A path is a row of segments. Each has a state, different from that of the segment before, and
-    a duration drawn from the distribution of its state, so that "about 20 steps" can be said,
-    which no hidden Markov model can. The last segment is cut by the end of the sequence: all that
-    is known is that it lasted at least so long, and that is what counts, in learning (by Kaplan and
-    Meier's estimate) and in decoding (by the survival function of the durations). The first
-    segment is taken to begin with the sequence.
+    A path is a sequence of segments. Each segment has a state, which differs from the state before,
+    and a duration, which is drawn from the distribution of its state. So this model can say "about
+    20 steps", which no hidden Markov model can. The last segment is cut by the end of the sequence:
+    it is only known that it lasted at least so long. Learning takes this into account by Kaplan and
+    Meier's estimate, decoding by the survival function of the durations. The first segment is
+    assumed to begin with the sequence.
 
     Parameters
     ----------
     max_duration : int, default=200
-        Longest segment. Longer ones in the training labels count as that long; a path that stays
-        longer in a state than that has probability zero.
+        Longest segment. Longer segments in the training labels are counted as this long. A path
+        that stays longer in a state has probability zero.
     duration : {"empirical", "poisson", "negative_binomial", "geometric"}, default="empirical"
         Family of the durations. The parametric ones describe the duration minus 1, cut off at
         `max_duration` and renormalised.
     duration_smoothing : float, default=1.0
         Pseudocount of every duration in the supervised fit, for ``duration="empirical"``.
     n_states : int, optional
-        Number of hidden states, where neither `states` nor labels say it.
+        Number of hidden states; required if neither `states` nor y is given.
     states : sequence of labels, optional
         The hidden states, in this order. Default: the labels in y, sorted; without y, 0, 1, ...
     emission : str, Emission or scikit-learn estimator, default="auto"
@@ -66,6 +66,10 @@ class HSMMDecoder(LikelihoodModel):
     graph_ : AugmentedGraph
     history_, n_iter_, converged_
         Of EM.
+
+    See Also
+    --------
+    ConstrainedHMM : The hidden Markov model with exact inference under constraints.
 
     Notes
     -----
@@ -180,8 +184,8 @@ class HSMMDecoder(LikelihoodModel):
         lengths : sequence of int, optional
         groups : sequence, optional
         sample_weight : sequence of float, optional
-            One weight a sequence for a list, else one a row; a segment counts with the weight of
-            its first step.
+            One weight per sequence for a list, else one per row. A segment counts with the weight
+            of its first step.
 
         Returns
         -------

@@ -25,17 +25,18 @@ from ._features import KINDS, ColumnFeatures, DictFeatures, as_rows, holds_dicts
 class PerceptronCRF(KBestMixin, CallbackSupportMixin, SequenceEstimator):
     """Linear-chain conditional random field trained by the averaged perceptron.
 
-    A path scores the sum of the weights of its features: for each step the features observed there,
-    each with a weight for every state; for each pair of neighbouring steps a weight of the two
-    states; and a weight of the first state. Training decodes each sequence with the weights of the
-    moment and corrects them where the path is wrong; the mean of the weights over all of training
-    is what counts.
+    The score of a path is the sum of the weights of its features. Each feature that is observed at
+    a step has a weight for every state; each pair of neighbouring steps has a weight for its two
+    states; and the first state has a weight. Training decodes each sequence with the current
+    weights and corrects them where the path is wrong. The final weights are the mean over all of
+    training.
 
-    Features are one for each symbol of a column of symbols or integers, the number itself for a
-    column of floating-point numbers (scale them first, for example with ``StandardScaler``), or
-    what is in a dictionary a step: ``{"word": "Main", "length": 4}``, as for sklearn-crfsuite and
-    :class:`~sklearn.feature_extraction.DictVectorizer`. What was not seen in training, and what is
-    missing, has no weight.
+    A column of symbols or integers has one feature per symbol. A column of floating-point numbers
+    is one feature, the number itself (scale such columns first, for example with
+    ``StandardScaler``). Or each step has a dictionary of features,
+    ``{"word": "Main", "length": 4}``, as for sklearn-crfsuite and
+    :class:`~sklearn.feature_extraction.DictVectorizer`. Features that were not seen in training,
+    and missing values, have no weight.
 
     Parameters
     ----------
@@ -43,9 +44,9 @@ class PerceptronCRF(KBestMixin, CallbackSupportMixin, SequenceEstimator):
         Passes over the sequences.
     constraints : constraint, Controller, ConstraintMiner or list of them, optional
     enforce : bool, default=False
-        Whether every path must satisfy the constraints: the best of the paths that do is found
-        exactly, and marginals are over them. Otherwise the constraints are listed in
-        ``not_enforced_``, and `fit` warns. Training never uses them.
+        Whether every path must satisfy the constraints. If so, the best path that satisfies them
+        is found exactly, and marginals are those of such paths. Otherwise the constraints are
+        listed in ``not_enforced_``, and `fit` warns. Training never uses them.
     states : sequence of labels, optional
         The labels, in this order. Default: the labels in y, sorted.
     features : {"auto", "symbols", "numeric"}, default="auto"
@@ -78,11 +79,15 @@ class PerceptronCRF(KBestMixin, CallbackSupportMixin, SequenceEstimator):
     history_ : list of int
         Steps labelled wrongly in each pass.
 
+    See Also
+    --------
+    ConstrainedHMM : The hidden Markov model with exact inference under constraints.
+
     Notes
     -----
     ``decode`` returns scores, not log probabilities. ``predict_proba`` gives the marginals of the
-    conditional random field with these weights. The perceptron only cares which path is best, so
-    that they rank well but tend to be too sure.
+    conditional random field with these weights. The perceptron learns only which path is best, so
+    these marginals rank well but tend to be too sure.
 
     Examples
     --------
@@ -197,8 +202,8 @@ class PerceptronCRF(KBestMixin, CallbackSupportMixin, SequenceEstimator):
         lengths : sequence of int, optional
         groups : sequence, optional
         sample_weight : sequence of float, optional
-            How much a correction of a sequence adds: one weight a sequence for a list, else one a
-            row, constant within a sequence.
+            How much a correction of a sequence adds: one weight per sequence for a list, else one
+            per row, constant within a sequence.
 
         Returns
         -------

@@ -15,20 +15,20 @@ from ._plain import PlainHMM
 class PostHocFilter(PlainHMM):
     """Hidden Markov model that looks for a feasible path among its best paths.
 
-    The paths of a sequence are found one at a time, most probable first and none twice, and
-    the first that satisfies the constraints is the answer. If none of `n_candidates` does, the
-    most probable path is, feasible or not: the number of infeasible paths that come first can grow
-    exponentially with the length of the sequence.
+    The paths of a sequence are found one at a time, the most probable one first. The first path
+    that satisfies the constraints is the answer. If none of `n_candidates` paths satisfies them,
+    the most probable path is the answer, although it breaks a rule. The number of infeasible paths
+    that come first can grow exponentially with the length of the sequence.
 
-    Only decoding looks at the constraints. Learning, `predict_proba` and `log_likelihood` are
+    Only decoding uses the constraints. Learning, `predict_proba` and `log_likelihood` are
     those of the hidden Markov model without them.
 
     Parameters
     ----------
     n_candidates : int, default=50
-        Most paths to look at in a sequence.
+        Maximum number of paths to look at in a sequence.
     n_states : int, optional
-        Number of hidden states, where neither `states` nor labels say it.
+        Number of hidden states; required if neither `states` nor y is given.
     states : sequence of labels, optional
         The hidden states, in this order. Default: the labels in y, sorted; without y, 0, 1, ...
     emission : str, Emission or scikit-learn estimator, default="auto"

@@ -13,11 +13,11 @@ from ._plain import PlainHMM
 class TopologyMaskedHMM(PlainHMM):
     """Hidden Markov model whose transition matrix has zeros where an edge is forbidden.
 
-    The usual way to make a hidden Markov model respect rules, and enough where all rules are
-    about neighbouring steps. It is learned without constraints; then the entries of
-    ``transmat_`` that they forbid become zero and the rows are renormalised.
+    This is the usual way to make a hidden Markov model respect rules. It is enough if all rules
+    are about neighbouring steps. The model is learned without constraints. Then the entries of
+    ``transmat_`` that the constraints forbid become zero, and the rows are renormalised.
 
-    Enforced are the constraints that speak of pairs of neighbouring labels and of nothing else:
+    It enforces only the constraints that are about pairs of neighbouring labels:
     ``ForbiddenEdges``, ``NoDwell``, and whatever else compiles to a memoryless controller, such as
     ``MaxDuration(states, 1)`` or an irreversible ``StageMonotone`` that stages every state. The
     others need memory; they are listed in ``not_enforced_``, and `fit` warns of them.
@@ -25,7 +25,7 @@ class TopologyMaskedHMM(PlainHMM):
     Parameters
     ----------
     n_states : int, optional
-        Number of hidden states, where neither `states` nor labels say it.
+        Number of hidden states; required if neither `states` nor y is given.
     states : sequence of labels, optional
         The hidden states, in this order. Default: the labels in y, sorted; without y, 0, 1, ...
     emission : str, Emission or scikit-learn estimator, default="auto"
@@ -42,11 +42,12 @@ random_state, verbose
     classes_ : ndarray (S,)
     startprob_ : ndarray (S,)
     transmat_ : ndarray (S, S)
-        Masked. A row of which nothing is left is zero: paths can only end there.
+        The masked matrix. If all entries of a row are forbidden, the row is zero: paths can only
+        end in its state.
     emission_ : Emission
     constraints_ : list
     not_enforced_ : list
-        Those that no transition matrix can express.
+        The constraints that no transition matrix can express.
     history_, n_iter_, converged_
         Of EM, which runs before the mask.
 

@@ -48,7 +48,7 @@ class Frames:
         self.table = np.ascontiguousarray(table, dtype=np.float64)
         if np.ndim(table) != 2:
             raise ValueError(
-                "The table of frames has one row a step and one column a state; got "
+                "The table of frames has one row per step and one column per state; got "
                 f"{np.ndim(table)} dimensions."
             )
         self.index = index if index is None or in_range else _rows_of(index, len(self.table))
@@ -189,6 +189,11 @@ class Emission(BaseEstimator):
     ``encode`` checks raw rows and turns them into a private form E, which all other methods take.
     ``log_likelihood`` scores them; ``accumulate`` and ``maximise`` are the two halves of learning:
     additive statistics under given state posteriors, and the parameters that fit them best.
+
+    See Also
+    --------
+    Categorical : Symbols.
+    Gaussian : Numbers, one Gaussian per state.
     """
 
     default_init = "random"
@@ -239,7 +244,7 @@ class Emission(BaseEstimator):
         raise NotImplementedError
 
     def sample(self, path: ArrayLike, random_state: Any = None) -> np.ndarray:
-        """Draw one row a step of an integer state path, of shape (n_steps, n_features)."""
+        """Draw one row per step of an integer state path, of shape (n_steps, n_features)."""
         raise NotImplementedError
 
     def fit_supervised(
@@ -326,10 +331,10 @@ def check_path(path, n_states):
 
 
 def check_weights(weights, n_steps):
-    """One weight a step, as an array."""
+    """One weight per step, as an array."""
     weights = as_numbers(weights, "weights")
     if weights.shape != (n_steps,):
-        raise ValueError(f"weights has shape {weights.shape}; expected ({n_steps},), one a step.")
+        raise ValueError(f"weights has shape {weights.shape}; expected ({n_steps},), one per step.")
     return weights
 
 
@@ -339,7 +344,7 @@ def check_posteriors(posteriors, n_steps):
     if posteriors.ndim != 2 or len(posteriors) != n_steps:
         raise ValueError(
             f"The posteriors have shape {posteriors.shape}, but there are {n_steps} steps: "
-            "expected one row a step and one column a state."
+            "expected one row per step and one column per state."
         )
     return posteriors
 
@@ -390,7 +395,7 @@ def given(values, name, *, ndim=None, above=None, at_least=None, rows_sum_to_1=F
     values = as_numbers(values, name).copy()
     if values.size == 0 or (ndim is not None and values.ndim != ndim):
         raise ValueError(
-            f"{name} must be an array of {ndim} dimensions, one row a state; it has the shape "
+            f"{name} must be an array of {ndim} dimensions, one row per state; it has the shape "
             f"{values.shape}."
         )
     if not np.isfinite(values).all():

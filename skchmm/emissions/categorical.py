@@ -37,7 +37,7 @@ class Categorical(Emission):
         since then are known; such shorter contexts have distributions of their own.
     symbols : None, int, list, or list of lists, default=None
         All possible symbols: a number n for the integers 0 to n - 1, a list of symbols, or for
-        several columns one such list a column. By default, the symbols of the training data.
+        several columns one such list per column. By default, the symbols of the training data.
         Probabilities and priors have their columns in this order.
     unseen : {"error", "ignore"}, default="error"
         What to do about a symbol that is not among them: raise, or treat it as missing.
@@ -48,9 +48,14 @@ class Categorical(Emission):
     ----------
     symbols_ : ndarray, or list of one ndarray a column
         The known symbols, in the order of `symbols`; those of the training data are sorted.
-    probabilities_ : ndarray of shape (n_states, n_symbols), or list of one a column
+    probabilities_ : ndarray of shape (n_states, n_symbols), or list of one per column
         With ``order=k`` there are k axes between the two: the symbols before, oldest first.
         Index -1 on such an axis stands for "not known".
+
+    See Also
+    --------
+    Multinomial : Counts with a total.
+    Poisson : Counts without a bound.
 
     Examples
     --------
@@ -80,7 +85,20 @@ class Categorical(Emission):
     def from_parameters(
         cls, probabilities: Any, symbols: int | Collection | None = None, **params: Any
     ) -> Self:
-        """A fitted emission from known probabilities (a list of arrays for several columns)."""
+        """A fitted emission from known probabilities (a list of arrays for several columns).
+
+        Parameters
+        ----------
+        probabilities : array (n_states, n_symbols), or a list of them
+            With ``order=k``, k axes of symbols come before the last one.
+        symbols : int or sequence of symbols, optional
+            As in the constructor.
+        **params : other parameters of the constructor
+
+        Returns
+        -------
+        emission of this class
+        """
         several = isinstance(probabilities, (list, tuple)) and any(
             np.ndim(table) > 1 for table in probabilities
         )
@@ -283,7 +301,7 @@ class Categorical(Emission):
         return vocabularies
 
     def _tables(self):
-        """The probabilities as one (n_states, n_contexts, n_symbols) array a column."""
+        """The probabilities as one (n_states, n_contexts, n_symbols) array per column."""
         tables = self.probabilities_
         tables = tables if isinstance(tables, list) else [tables]
         tables = [np.asarray(table, dtype=float) for table in tables]
@@ -299,8 +317,8 @@ class Categorical(Emission):
         if table.ndim < 2 or len(table) == 0 or table[0].size != self._n_cells(n_symbols):
             contexts = f", {self.order} axes of symbols before (one more each than symbols)"
             raise ValueError(
-                f"Probabilities must have one row a state{contexts if self.order else ''} and one "
-                f"column a symbol; got the shape {table.shape}."
+                f"Probabilities must have one row per state{contexts if self.order else ''} and "
+                f"one column per symbol; got the shape {table.shape}."
             )
 
     def _distributions(self, table):

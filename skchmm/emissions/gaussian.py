@@ -115,7 +115,8 @@ class Gaussian(NumericEmission):
     Parameters
     ----------
     covariance_type : {"diag", "spherical", "full", "tied"}, default="diag"
-        One variance a state and column, one a state, one matrix a state, or one matrix for all.
+        "diag": one variance per state and column; "spherical": one variance per state; "full":
+        one matrix per state; "tied": one matrix for all states.
     min_covar : float or None, default=None
         Smallest variance in any direction. By default a millionth of each column's variance in the
         training data. EM maximises the likelihood subject to it.
@@ -131,6 +132,11 @@ class Gaussian(NumericEmission):
     covars_ : ndarray
         Of shape (n_states,) if spherical, (n_states, n_features) if diag,
         (n_states, n_features, n_features) if full, (n_features, n_features) if tied.
+
+    See Also
+    --------
+    GMM : Numbers, a mixture of Gaussians per state.
+    DensityEmission : A density estimator per state.
 
     Examples
     --------
@@ -165,7 +171,20 @@ class Gaussian(NumericEmission):
     def from_parameters(
         cls, means: ArrayLike, covars: ArrayLike, covariance_type: str = "diag", **params: Any
     ) -> Self:
-        """A fitted emission from known means and compact covariances."""
+        """A fitted emission from known means and compact covariances.
+
+        Parameters
+        ----------
+        means : array (n_states, n_features)
+        covars : array
+            In the shape of `covars_`.
+        covariance_type : {"spherical", "diag", "full", "tied"}, default="diag"
+        **params : other parameters of the constructor
+
+        Returns
+        -------
+        emission of this class
+        """
         emission = cls(covariance_type, **params)
         emission._check_parameters()
         emission.means_ = given(means, "means", ndim=2)
@@ -304,7 +323,7 @@ class Gaussian(NumericEmission):
         return rows
 
     def _components(self):
-        """Means and one covariance a state."""
+        """Means and one covariance per state."""
         means, covars = learned(self, "means_", 2), np.asarray(self.covars_, dtype=float)
         check_covars(covars, self.covariance_type, means.shape[:1], means.shape[1])
         if self.covariance_type == "tied":

@@ -54,6 +54,11 @@ class GMM(NumericEmission):
         diag, (n_states, n_components, n_features, n_features) if full,
         (n_states, n_features, n_features) if tied.
 
+    See Also
+    --------
+    Gaussian : Numbers, one Gaussian per state.
+    DensityEmission : A density estimator per state.
+
     Examples
     --------
     >>> import numpy as np
@@ -95,7 +100,21 @@ class GMM(NumericEmission):
         covariance_type: str = "diag",
         **params: Any,
     ) -> Self:
-        """A fitted emission from known weights, means and compact covariances."""
+        """A fitted emission from known weights, means and compact covariances.
+
+        Parameters
+        ----------
+        weights : array (n_states, n_components)
+        means : array (n_states, n_components, n_features)
+        covars : array
+            In the shape of `covars_`.
+        covariance_type : {"spherical", "diag", "full", "tied"}, default="diag"
+        **params : other parameters of the constructor
+
+        Returns
+        -------
+        emission of this class
+        """
         weights = given(weights, "weights", ndim=2, at_least=0, rows_sum_to_1=True)
         emission = cls(weights.shape[1], covariance_type=covariance_type, **params)
         emission._check_parameters()

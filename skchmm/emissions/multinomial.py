@@ -41,6 +41,11 @@ class Multinomial(Emission):
     n_trials_ : int or None
         The number of trials that all rows share, if they do; `sample` needs it.
 
+    See Also
+    --------
+    Categorical : Symbols.
+    Poisson : Counts without a bound.
+
     Examples
     --------
     >>> import numpy as np
@@ -60,7 +65,19 @@ class Multinomial(Emission):
     def from_parameters(
         cls, probabilities: ArrayLike, n_trials: ArrayLike | None = None, **params: Any
     ) -> Self:
-        """A fitted emission from known probabilities."""
+        """A fitted emission from known probabilities.
+
+        Parameters
+        ----------
+        probabilities : array (n_states, n_categories)
+        n_trials : int, optional
+            The total of each row; needed to draw samples.
+        **params : other parameters of the constructor
+
+        Returns
+        -------
+        emission of this class
+        """
         emission = cls(n_trials, **params)
         emission.probabilities_ = given(
             probabilities, "probabilities", ndim=2, at_least=0, rows_sum_to_1=True

@@ -29,6 +29,11 @@ class Poisson(Emission):
     rates_ : ndarray of shape (n_states, n_features)
         Also under hmmlearn's name, ``lambdas_``.
 
+    See Also
+    --------
+    Multinomial : Counts with a total.
+    Categorical : Symbols.
+
     Examples
     --------
     >>> import numpy as np
@@ -45,7 +50,17 @@ class Poisson(Emission):
 
     @classmethod
     def from_parameters(cls, rates: ArrayLike, **params: Any) -> Self:
-        """A fitted emission from known rates."""
+        """A fitted emission from known rates.
+
+        Parameters
+        ----------
+        rates : array (n_states, n_features)
+        **params : other parameters of the constructor
+
+        Returns
+        -------
+        emission of this class
+        """
         emission = cls(**params)
         emission.rates_ = given(rates, "rates", ndim=2, at_least=0)
         emission.n_features_in_ = emission.rates_.shape[1]

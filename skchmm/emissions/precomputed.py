@@ -13,10 +13,14 @@ from .vocabulary import columns_of
 
 
 class Precomputed(Emission):
-    """X is the log-likelihood itself, one column a state; learning leaves it as it is.
+    """X is the log-likelihood itself, one column per state; learning leaves it as it is.
 
     ``-inf`` says that a state is impossible at a step. A row of ``NaN`` is a missing observation.
     Columns of a dataframe that are named as the states may come in any order.
+
+    See Also
+    --------
+    ClassifierEmission : The probabilities of a classifier.
 
     Examples
     --------
@@ -77,7 +81,7 @@ class Precomputed(Emission):
         if states == by_default[0]:  # states that have no names of their own
             return positions
         raise ValueError(
-            f"With precomputed emissions X needs one column a state: it has the columns {names}, "
+            f"With precomputed emissions X needs one column per state: it has the columns {names}, "
             f"but the states are {states}. Rename the columns, or give X.to_numpy() if they are "
             "in the order of the states."
         )
@@ -117,7 +121,7 @@ class Precomputed(Emission):
     def _check_states(self, n_columns, n_states):
         if n_columns != n_states:
             raise ValueError(
-                f"With precomputed emissions X needs one column a state: it has {n_columns} "
+                f"With precomputed emissions X needs one column per state: it has {n_columns} "
                 f"columns, and there are {n_states} states."
             )
 

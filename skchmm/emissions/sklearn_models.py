@@ -110,6 +110,11 @@ class ClassifierEmission(_ModelEmission):
     classifier_ : the fitted clone, or None when all training rows had one state
     priors_ : ndarray of shape (n_states,)
 
+    See Also
+    --------
+    Precomputed : Log-likelihoods that are already known.
+    DensityEmission : A density estimator per state.
+
     Examples
     --------
     >>> import numpy as np
@@ -175,7 +180,7 @@ class ClassifierEmission(_ModelEmission):
 
 
 class DensityEmission(_ModelEmission):
-    """Any density estimator with ``score_samples``, one clone a state.
+    """Any density estimator with ``score_samples``, one clone per state.
 
     Rows missing as a whole are marginalised out; other missing values are left to the estimator.
 
@@ -186,8 +191,13 @@ class DensityEmission(_ModelEmission):
 
     Attributes
     ----------
-    estimators_ : list of one fitted clone a state
+    estimators_ : list of one fitted clone per state
         A state without training rows has one that was fitted to the rows of all states.
+
+    See Also
+    --------
+    ClassifierEmission : The probabilities of a classifier.
+    GMM : Numbers, a mixture of Gaussians per state.
 
     Examples
     --------

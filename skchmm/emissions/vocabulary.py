@@ -28,7 +28,7 @@ class Vocabulary:
     """The symbols that a column may hold; symbol i has code i, missing has -1.
 
     Symbols that are learned are sorted. Those that are given keep their order, since parameters
-    with one column a symbol are written down in it.
+    with one column per symbol are written down in it.
 
     Sorting and lookup are by value for numbers and by hashing for everything else: O(n) either way
     up to a logarithm.

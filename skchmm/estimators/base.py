@@ -272,6 +272,10 @@ class SequenceEstimator(SavedMixin, DocumentedMixin, BaseEstimator):
     ) -> tuple[float | np.ndarray, np.ndarray | list[np.ndarray]]:
         """The most probable feasible paths and their log probabilities.
 
+        Parameters
+        ----------
+        X, lengths, groups : the sequences
+
         Returns
         -------
         log_prob : float for a single stacked sequence, else ndarray (n_sequences,)
@@ -289,6 +293,10 @@ class SequenceEstimator(SavedMixin, DocumentedMixin, BaseEstimator):
     ) -> np.ndarray | list[np.ndarray]:
         """P(x_t | Y, Acc): exact smoothed marginals over the feasible paths.
 
+        Parameters
+        ----------
+        X, lengths, groups : the sequences
+
         Returns
         -------
         ndarray (n_steps, S), or a list of them; columns as in `classes_`
@@ -299,7 +307,16 @@ class SequenceEstimator(SavedMixin, DocumentedMixin, BaseEstimator):
     def predict_log_proba(
         self, X: Any, *, lengths: Collection[int] | None = None, groups: Any = None
     ) -> np.ndarray | list[np.ndarray]:
-        """Logarithm of `predict_proba`."""
+        """Logarithm of `predict_proba`.
+
+        Parameters
+        ----------
+        X, lengths, groups : the sequences
+
+        Returns
+        -------
+        ndarray (n_steps, S), or a list of them; columns as in `classes_`
+        """
         return self._predict_log_proba(self._read(X, lengths, groups))
 
     def _predict_log_proba(self, sequences):
@@ -311,6 +328,10 @@ class SequenceEstimator(SavedMixin, DocumentedMixin, BaseEstimator):
         self, X: Any, *, lengths: Collection[int] | None = None, groups: Any = None
     ) -> np.ndarray:
         """log P(Acc | Y) of each sequence: how likely the rules are, given the data alone.
+
+        Parameters
+        ----------
+        X, lengths, groups : the sequences
 
         Returns
         -------

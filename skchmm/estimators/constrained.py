@@ -19,59 +19,60 @@ from .reasons import ReasonsMixin
 class ConstrainedHMM(QuestionsMixin, ReasonsMixin, LikelihoodModel):
     """Hidden Markov model with exact inference and learning under path constraints.
 
-    The constraints are compiled into a minimal finite controller. Viterbi, forward-backward
-    and EM run on the live pairs of a state and what the controller remembers, so every decoded
-    path satisfies every constraint, and marginals and likelihoods are exactly those of the paths
-    that do.
+    The constraints are compiled into a minimal finite automaton, the controller. Viterbi,
+    forward-backward and EM run on the reachable pairs of a state and the controller's memory. So
+    every decoded path satisfies every constraint, and marginals and likelihoods are exactly those
+    of the paths that satisfy them.
 
     Sequences come stacked (an array with ``lengths=``), grouped (an array with ``groups=``, one
-    sequence id a row) or as a list of arrays; answers come back in the same form.
+    sequence id per row) or as a list of arrays; answers come back in the same form.
 
     Parameters
     ----------
     n_states : int, optional
-        Number of hidden states, where neither `states` nor labels say it.
+        Number of hidden states; required if neither `states` nor y is given.
     states : sequence of labels, optional
         The hidden states, in this order. Default: the labels in y, sorted; without y, 0, 1, ...
     emission : str, Emission or scikit-learn estimator, default="auto"
         "auto" (floating-point columns: Gaussian; anything else: categorical), "categorical",
         "gaussian", "gmm", "multinomial", "poisson", "precomputed" (X is the log-likelihood of
         every state), an object from :mod:`skchmm.emissions`, a classifier (its probabilities
-        divided by the class priors) or a density estimator (one clone a state).
+        divided by the class priors) or a density estimator (one clone per state).
     constraints : constraint, Controller, ConstraintMiner or list of them, optional
         What every path must satisfy; a :class:`~skchmm.constraints.Soft` one may be broken, at
         a price. A miner learns constraints from the labels seen in `fit`.
     algorithm : {"viterbi", "posterior", "map"}, default="viterbi"
         What `predict` returns. "viterbi": the most probable feasible path. "posterior": the
         feasible path with the largest sum of log marginals. "map": the most probable
-        state of each step, which taken together may be infeasible.
+        state of each step; these states together may break a rule.
     smoothing : float, default=0.5
         Pseudocount of every start, transition and symbol in the supervised fit.
     n_iter : int, default=100
-        Most iterations of EM.
+        Maximum number of EM iterations.
     tol : float, default=1e-5
-        EM stops when log P(Y, Acc) gains less than this, relative to its size.
+        EM stops when an iteration increases log P(Y, Acc) by less than this share of it. Acc is
+        the event that the path obeys all rules.
     init : {"auto", "kmeans", "random", "fitted"}, default="auto"
-        Where EM starts. "auto" is what suits the emission; "fitted" goes on from the
-        parameters that the estimator has.
+        Where EM starts. "auto" chooses what suits the emission; "fitted" continues from the
+        parameters that the estimator already has.
     startprob_fixed, transmat_fixed : array, optional
-        Probabilities that are given; NaN where they are to be learned.
+        Known probabilities, which stay as they are; NaN where they are to be learned.
     n_init : int, default=1
-        Starts of EM, of which the best is kept.
+        Number of EM restarts; the best one is kept.
     on_infeasible : {"raise", "warn", "relax"}, default="raise"
         What to do with a sequence that has no feasible path. "raise":
-        :class:`~skchmm.InfeasibleSequenceError`. "warn": answer without the constraints, and warn.
+        :class:`~skchmm.InfeasibleSequenceError`. "warn": warn and answer without the constraints.
         "relax": answer with the most probable of the paths that break the fewest hard
-        constraints, and warn of what is broken, where (see `relaxed_`).
+        constraints, and warn which of them are broken, and where (see `relaxed_`).
     max_nodes : int, default=1_000_000
         Largest controller to build.
     n_jobs : int, optional
-        Threads over sequences.
+        Number of threads; they share the sequences. None means 1, -1 all cores.
     random_state : int, RandomState or None
         For the start of EM, and for sampling.
     verbose : int, default=0
-        Print a line per iteration of EM: the objective, its change, and how long the fit can
-        last.
+        Whether to print one line per EM iteration: the objective, its change, and how long the
+        fit can still take.
 
     Attributes
     ----------
@@ -81,18 +82,19 @@ class ConstrainedHMM(QuestionsMixin, ReasonsMixin, LikelihoodModel):
     transmat_ : ndarray (S, S)
     emission_ : Emission
     constraints_ : list
-        The constraints, mined ones included.
+        The constraints, including the mined ones.
     controller_ : Controller
-        What they compile to.
+        The automaton that the constraints compile to.
     graph_ : AugmentedGraph
-        Its live nodes and edges: ``graph_.n_nodes``, ``graph_.n_edges``.
+        The reachable pairs of a state and the controller's memory, and the edges between them:
+        ``graph_.n_nodes``, ``graph_.n_edges``.
     history_ : list of float
-        log P(Y, Acc) at each iteration of EM, the last one that of the final parameters;
-        after a supervised fit, empty.
+        log P(Y, Acc) at each EM iteration; the last value belongs to the final parameters. Empty
+        after a supervised fit.
     histories_ : list of list of float
         After EM, the history of each of the `n_init` restarts.
     n_iter_ : int
-        Iterations that EM took.
+        Number of EM iterations that were run.
     converged_ : bool
     soft_weights_ : ndarray
         The weights of the soft rules, in their order in `constraints_`, learned ones included.
@@ -102,13 +104,21 @@ class ConstrainedHMM(QuestionsMixin, ReasonsMixin, LikelihoodModel):
         for each of them ``sequence``, ``n_steps`` and ``broken``, a list of (constraint, step).
     n_features_in_ : int
     feature_names_in_ : ndarray
-        Where X had column names.
+        The column names of X, if it had any.
+
+    See Also
+    --------
+    CTConstrainedHMM : The same for irregular times.
+    ConstraintMiner : Learns constraints from labelled sequences.
+    ConstrainedStream : Decoding while the data arrive.
+    compile : Compile constraints into a controller.
 
     Notes
     -----
-    The rows of the augmented chain are never renormalised: what they lose is the probability of
-    breaking the rules. EM climbs log P(Y, Acc), which also rewards parameters under which
-    feasible paths are likely.
+    The rows of the augmented chain are never renormalised: the missing mass is the probability of
+    breaking a rule. EM maximises the joint probability of the data and the rules, P(Y, Acc). This
+    also rewards parameters that make the rules likely; the user guide on learning says when that
+    goes wrong and what to do.
 
     Examples
     --------
@@ -120,6 +130,38 @@ class ConstrainedHMM(QuestionsMixin, ReasonsMixin, LikelihoodModel):
     >>> model = ConstrainedHMM(constraints=[Precedence("a", "b"), ExactVisits("b", 1)]).fit(X, y)
     >>> model.predict([np.array(list("xyxyz"))])
     [array(['a', 'b', 'b', 'b', 'c'], dtype='<U1')]
+
+    A model whose parameters are known needs no data; here X is the log-likelihood of each state:
+
+    >>> model = ConstrainedHMM.from_parameters(
+    ...     [0.5, 0.5], [[0.8, 0.2], [0.4, 0.6]], states=["a", "b"],
+    ...     constraints=Precedence("a", "b"))
+    >>> X = np.log([[0.5, 0.5], [0.1, 0.9], [0.3, 0.7]])
+    >>> log_prob, path = model.decode(X)
+    >>> path.tolist(), round(float(np.exp(log_prob)), 4)
+    (['a', 'b', 'b'], 0.0189)
+    >>> model.predict_proba(X)[1].round(2), model.predict_log_proba(X)[1].round(2)
+    (array([0.24, 0.76]), array([-1.43, -0.27]))
+    >>> np.exp(model.log_likelihood(X)).round(4), np.exp(model.log_feasibility(X)).round(3)
+    (array([0.0319]), array([0.294]))
+    >>> model.score(X, y=["a", "b", "b"])
+    1.0
+    >>> model.with_constraints([]).predict(X).tolist()
+    ['b', 'b', 'b']
+
+    What else a model can be asked:
+
+    >>> model.sample_posterior(X, n_samples=500, random_state=0).shape
+    (500, 3)
+    >>> model.visit_distribution("b", X, max_visits=2).round(2)
+    array([[0.15, 0.85, 0.  ]])
+    >>> model.expected_duration("b", X).steps.round(2)
+    array([1.44])
+    >>> model.constraint_costs(X)["log_likelihood_gain"].round(2).tolist()
+    [1.23]
+    >>> stream = model.stream()
+    >>> stream.push(X[0]).proba
+    array([1., 0.])
     """
 
     def __init__(
@@ -196,7 +238,7 @@ class ConstrainedHMM(QuestionsMixin, ReasonsMixin, LikelihoodModel):
         Parameters
         ----------
         n_steps : int, optional
-            How long the sequence will be, where that is known.
+            The length of the sequence, if it is known.
         lag : int, default=0
             How many steps later a label is decided.
 

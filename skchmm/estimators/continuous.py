@@ -25,33 +25,33 @@ from .rates import Rates, generator_of
 class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, LikelihoodModel):
     """Hidden Markov model in continuous time, exact under path constraints.
 
-    The hidden state jumps at any time, with the rates of a generator; observations come at
-    irregular times, given as ``times=`` in `fit`, `predict` and the rest (numbers, datetimes or
-    timedeltas, one a row, in the same form as the rows). Between observations everything that can
-    have happened is taken into account, and nothing that the constraints forbid.
+    The hidden state can jump at any time, with the rates of a generator. The observations come at
+    irregular times. Give these as ``times=`` to `fit`, `predict` and the other methods: numbers,
+    datetimes or timedeltas, one per row, in the same form as the rows. All that can have happened
+    between two observations is taken into account, except what the constraints forbid.
 
     Parameters
     ----------
     n_states, states, emission, constraints, algorithm
         As in :class:`~skchmm.ConstrainedHMM`.
     semantics : {"path", "observed", "masked"}, default="path"
-        What the constraints bind. "path": the states that are visited, in their order, between
-        observations too. "observed": the states at the observation times, each a step; between
-        them the chain is free. Rules that count steps (`CoolDown`, `MinDuration`, `Window`...)
-        only have a meaning there. Two neighbouring observations may show a forbidden
-        edge under "path", when the path went through a third state; never under "observed".
-        "masked": forbidden edges are zeros of the generator, all other constraints are
-        ignored, with a warning (the topology-masked baseline).
+        What the constraints apply to. "path": all states that are visited, in their order, also
+        between observations. "observed": the states at the observation times, where each
+        observation is a step; between them the chain is free. Rules that count steps (`CoolDown`,
+        `MinDuration`, `Window`...) have a meaning only there. Under "path", two neighbouring
+        observations may show a forbidden edge, because the path went through a third state
+        between them; under "observed" they never do. "masked": forbidden edges are zeros of the
+        generator, and all other constraints are ignored, with a warning (a simple baseline).
     smoothing : float, default=0.5
-        Pseudocount of every start, jump and symbol in the supervised fit. The time that goes with
-        a pseudo-jump is the mean time between jumps in the data.
+        Pseudocount of every start, jump and symbol in the supervised fit. Each pseudo-jump adds
+        the mean time between jumps in the data.
     n_iter, tol, init, n_init
-        Of EM, as in :class:`~skchmm.ConstrainedHMM`.
+        Settings of EM, as in :class:`~skchmm.ConstrainedHMM`.
     startprob_fixed : array (S,), optional
-        Probabilities that are given; NaN where they are to be learned.
+        Known probabilities, which stay as they are; NaN where they are to be learned.
     generator_fixed : array (S, S), optional
-        Rates that are given, off the diagonal; NaN where they are to be learned, 0 for a jump that
-        cannot happen.
+        Known rates off the diagonal, which stay as they are; NaN where they are to be learned, 0
+        for a jump that cannot happen.
     on_infeasible, max_nodes, n_jobs, random_state, verbose
         As in :class:`~skchmm.ConstrainedHMM`.
 
@@ -60,27 +60,32 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, LikelihoodModel):
     classes_ : ndarray (S,)
         The state labels.
     startprob_ : ndarray (S,)
-        Of the state at the first observation.
+        Probability of each state at the first observation.
     generator_ : ndarray (S, S)
-        Q: rates of jumps, per unit of `times` (per second for datetimes); rows sum to 0.
+        Q: the rates of jumps per unit of `times` (per second for datetimes). Rows sum to 0.
     emission_, constraints_, controller_, graph_, history_, n_iter_, converged_
         As in :class:`~skchmm.ConstrainedHMM`.
     not_enforced_ : list
         With ``semantics="masked"``, the constraints that a mask cannot express.
 
+    See Also
+    --------
+    ConstrainedHMM : The hidden Markov model with exact inference under constraints.
+    HSMMDecoder : A semi-Markov model: explicit durations.
+
     Notes
     -----
-    Under "path" the chain of the live pairs of a state and what the controller remembers has the
-    generator Q without the jumps that the constraint forbids; it is never renormalised, and what
-    it loses is the probability of breaking the rules. `decode` gives the most probable such
+    Under "path", inference runs on the reachable pairs of a state and the controller's memory.
+    Their generator is Q without the jumps that the constraints forbid. It is never renormalised:
+    the missing mass is the probability of breaking a rule. `decode` finds the most probable such
     pairs at the observation times, and returns their states.
 
     The likelihood takes O(edges) for each term of a uniformised series and needs no matrix
-    exponential for a gap; gaps that come often and very long ones are dealt with once. Expected
-    jumps and times, for EM, are integrals over the gaps; what is long or comes often is
-    summed before it is integrated.
+    exponential per gap. Gaps that occur often and very long gaps are computed once. The expected
+    jumps and times that EM needs are integrals over the gaps; those of frequent and of long gaps
+    are summed before they are integrated.
 
-    A time of zero between two rows is allowed: they then share their state.
+    A time of zero between two rows is allowed. The two rows then have the same state.
 
     Examples
     --------
@@ -95,6 +100,18 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, LikelihoodModel):
     array(['a', 'b', 'c'], dtype='<U1')
     >>> model.decode_path(np.array(list("xz")), times=[0.0, 5.0])
     <JumpPath: a -> b -> c>
+    >>> X, times = np.array(list("xz")), [0.0, 5.0]
+    >>> model.predict_proba(X, times=times, at=[2.5]).round(2)
+    array([[0.29, 0.43, 0.29]])
+    >>> model.probability(ForbiddenEdges([("b", "a")]), X, times=times).round(2)
+    array([0.92])
+    >>> model.sample_paths(5.0, 2, random_state=0)
+    [<JumpPath: a -> b -> c>, <JumpPath: c -> b>]
+    >>> [path.tolist() for _, path in model.kbest(X, 2, times=times)]
+    [['a', 'c'], ['a', 'b']]
+    >>> print(model.explain(X, times=times))
+    Sequence 0 (2 steps) has a feasible path.
+    >>> X, y = model.sample(times=times, random_state=0)
     """
 
     # Times belong to the sequences, so routing needs no set_*_request for them.
@@ -262,6 +279,10 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, LikelihoodModel):
     ) -> tuple[float | np.ndarray, np.ndarray | list[np.ndarray]]:
         """The most probable augmented states at the observations, and their log probabilities.
 
+        Parameters
+        ----------
+        X, times, lengths, groups : the sequences and their times
+
         Returns
         -------
         log_prob : float for a single stacked sequence, else ndarray (n_sequences,)
@@ -291,7 +312,7 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, LikelihoodModel):
         Returns
         -------
         ndarray (n_steps, S), or a list of them; columns as in `classes_`
-            With `at`, one row a time: an array for a single stacked sequence, else a list.
+            With `at`, one row per time: an array for a single stacked sequence, else a list.
         """
         sequences = self._read(X, lengths, groups, times=times)
         if at is None:
@@ -306,7 +327,16 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, LikelihoodModel):
         lengths: Collection[int] | None = None,
         groups: Any = None,
     ) -> np.ndarray | list[np.ndarray]:
-        """Logarithm of `predict_proba`."""
+        """Logarithm of `predict_proba`.
+
+        Parameters
+        ----------
+        X, times, lengths, groups : the sequences and their times
+
+        Returns
+        -------
+        ndarray (n_steps, S), or a list of them; columns as in `classes_`
+        """
         return self._predict_log_proba(self._read(X, lengths, groups, times=times))
 
     def log_likelihood(
@@ -318,6 +348,10 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, LikelihoodModel):
         groups: Any = None,
     ) -> np.ndarray:
         """log P(Y, Acc) of each sequence, -inf for one without a feasible path.
+
+        Parameters
+        ----------
+        X, times, lengths, groups : the sequences and their times
 
         Returns
         -------
@@ -334,6 +368,10 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, LikelihoodModel):
         groups: Any = None,
     ) -> np.ndarray:
         """log P(Acc | Y) of each sequence: how likely the rules are, given the data alone.
+
+        Parameters
+        ----------
+        X, times, lengths, groups : the sequences and their times
 
         Returns
         -------

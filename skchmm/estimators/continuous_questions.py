@@ -91,7 +91,7 @@ class CTQuestionsMixin(AskingMixin):
         -------
         list of (log_prob, path), or a list of them
             The best path first; fewer than k where fewer are feasible. A list for a single
-            stacked sequence, else a list with one such list a sequence.
+            stacked sequence, else a list with one such list per sequence.
         """
         check_number(k, "k must be a positive number of paths")
         return self._kbest(self._read(X, lengths, groups, times=times), k)
@@ -169,7 +169,7 @@ class CTQuestionsMixin(AskingMixin):
         Returns
         -------
         Durations
-            With one value a sequence each: ``steps``, the expected time in the states;
+            With one value per sequence each: ``steps``, the expected time in the states;
             ``visits``, the expected number of entries into them, between observations too;
             ``length``, their ratio.
         """
@@ -206,12 +206,22 @@ class CTQuestionsMixin(AskingMixin):
         lengths: Collection[int] | None = None,
         groups: Any = None,
     ) -> Any:
-        """What each constraint costs each sequence; see ConstrainedHMM.constraint_costs."""
+        """What each constraint costs each sequence: what would be gained without it.
+
+        Parameters
+        ----------
+        X, times, lengths, groups : the sequences and their times
+
+        Returns
+        -------
+        pandas.DataFrame
+            As :meth:`skchmm.ConstrainedHMM.constraint_costs` returns it.
+        """
         return self._constraint_costs(self._read(X, lengths, groups, times=times))
 
     # ------------------------------------------------------- at other times
     def _marginals_at(self, sequences, at):
-        """P(x at the times of a grid | Y, Acc), a list with one array a sequence."""
+        """P(x at the times of a grid | Y, Acc), a list with one array per sequence."""
         frames = self._frames(sequences)
         grids = _read_grids(at, sequences)
         answers = []

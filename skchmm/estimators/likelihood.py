@@ -326,6 +326,10 @@ class LikelihoodModel(CallbackSupportMixin, SequenceEstimator):
     ) -> np.ndarray:
         """log P(Y, Acc) of each sequence, -inf for one without a feasible path.
 
+        Parameters
+        ----------
+        X, lengths, groups : the sequences
+
         Returns
         -------
         ndarray (n_sequences,)

@@ -101,7 +101,7 @@ class QuestionsMixin(KBestMixin):
         length : int or sequence of int
             Steps of each sequence.
         n_sequences : int, default=1
-            How many; with several lengths, one sequence a length.
+            How many; with several lengths, one sequence per length.
         random_state : int, RandomState or None
             Default: the parameter of the estimator.
 
@@ -225,7 +225,7 @@ class QuestionsMixin(KBestMixin):
     def expected_duration(
         self, states: Any, X: Any, *, lengths: Collection[int] | None = None, groups: Any = None
     ) -> Durations:
-        """Expected time in a set of states given Y and Acc: steps, visits, steps a visit.
+        """Expected time in a set of states given Y and Acc: steps, visits, steps per visit.
 
         Parameters
         ----------
@@ -235,7 +235,7 @@ class QuestionsMixin(KBestMixin):
         Returns
         -------
         Durations
-            With one value a sequence each: ``steps``, the expected number of steps in the states;
+            With one value per sequence each: ``steps``, the expected number of steps in the states;
             ``visits``, the expected number of entries into them; ``length``, steps / visits: the
             mean length of a visit over many draws of the path (NaN where there are no visits).
         """
@@ -243,7 +243,7 @@ class QuestionsMixin(KBestMixin):
 
 
 def _sizes(length, n_sequences):
-    """One number of steps a sequence."""
+    """One number of steps per sequence."""
     sizes = np.asarray(length)
     if sizes.ndim > 1 or sizes.dtype.kind not in "iu" or sizes.size == 0 or (sizes < 1).any():
         raise ValueError(f"length must be a number of steps or several of them, got {length!r}.")
@@ -253,6 +253,6 @@ def _sizes(length, n_sequences):
         return np.full(n_sequences, sizes)
     if n_sequences not in (1, len(sizes)):
         raise ValueError(
-            f"length has {len(sizes)} values, one a sequence, but n_sequences is {n_sequences}."
+            f"length has {len(sizes)} values, one per sequence, but n_sequences is {n_sequences}."
         )
     return sizes

@@ -55,7 +55,7 @@ steps. Some paths reach the end but may not end there.
         Returns
         -------
         pandas.DataFrame
-            One row a sequence and constraint: ``sequence`` (number or id), ``constraint`` (as
+            One row per sequence and constraint: ``sequence`` (number or id), ``constraint`` (as
             text), ``log_prob_gain`` (of the most probable path) and ``log_likelihood_gain`` (of
             log P(Y, Acc)) if that one constraint is dropped. Infinite where dropping it makes an
             infeasible sequence feasible, 0 where it stays infeasible.

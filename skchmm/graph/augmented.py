@@ -59,6 +59,11 @@ class AugmentedGraph:
         ``sources[indptr[e, m]:indptr[e, m + 1]]``, in increasing order; `base_edges` holds
         i * S + j of the transition that an edge takes its weight from.
 
+    See Also
+    --------
+    skchmm.Controller : The finite automaton that constraints become.
+    skchmm.compile : Compile constraints into a controller.
+
     Examples
     --------
     >>> import numpy as np
@@ -289,7 +294,7 @@ class Blocks:
     Parameters
     ----------
     n_nodes : int
-    epoch_edges : list of (sources, targets) int arrays, one an epoch
+    epoch_edges : list of (sources, targets) int arrays, one per epoch
 
     Attributes
     ----------

@@ -102,6 +102,10 @@ class AnswersMixin(QuestionsMixin):
     ) -> tuple[float, np.ndarray | list[np.ndarray]]:
         """The log-likelihood of all sequences together, and the posteriors of the states.
 
+        Parameters
+        ----------
+        X, lengths, groups : the sequences
+
         Returns
         -------
         log_prob : float
@@ -122,7 +126,7 @@ class AnswersMixin(QuestionsMixin):
         ----------
         X, groups : the sequences
         y : labels, or lengths
-            One value a row: labels. Otherwise, as in hmmlearn, the lengths.
+            One value per row: labels. Otherwise, as in hmmlearn, the lengths.
         lengths : sequence of int, optional
 
         Returns
@@ -136,25 +140,61 @@ class AnswersMixin(QuestionsMixin):
     def log_likelihood(
         self, X: Any, lengths: Collection[int] | None = None, *, groups: Any = None
     ) -> np.ndarray:
-        """log P(X) of each sequence; with constraints, log P(X, feasible)."""
+        """log P(X) of each sequence; with constraints, log P(X, feasible).
+
+        Parameters
+        ----------
+        X, lengths, groups : the sequences
+
+        Returns
+        -------
+        ndarray (n_sequences,)
+        """
         return self._log_likelihoods(self._read(X, lengths, groups))
 
     def predict_proba(
         self, X: Any, lengths: Collection[int] | None = None, *, groups: Any = None
     ) -> np.ndarray | list[np.ndarray]:
-        """The posteriors of the states, (n_samples, n_components), or a list of them."""
+        """The posteriors of the states.
+
+        Parameters
+        ----------
+        X, lengths, groups : the sequences
+
+        Returns
+        -------
+        ndarray (n_samples, n_components), or a list of them
+        """
         return super().predict_proba(X, lengths=lengths, groups=groups)
 
     def filter_proba(
         self, X: Any, lengths: Collection[int] | None = None, *, groups: Any = None
     ) -> np.ndarray | list[np.ndarray]:
-        """The posteriors given the observations so far, which causal filtering looks for."""
+        """The posteriors of the states given the observations so far, without those to come.
+
+        Parameters
+        ----------
+        X, lengths, groups : the sequences
+
+        Returns
+        -------
+        ndarray (n_samples, n_components), or a list of them
+        """
         return super().filter_proba(X, lengths=lengths, groups=groups)
 
     def predict_log_proba(
         self, X: Any, lengths: Collection[int] | None = None, *, groups: Any = None
     ) -> np.ndarray | list[np.ndarray]:
-        """Logarithm of `predict_proba`."""
+        """Logarithm of `predict_proba`.
+
+        Parameters
+        ----------
+        X, lengths, groups : the sequences
+
+        Returns
+        -------
+        ndarray (n_samples, n_components), or a list of them
+        """
         return super().predict_log_proba(X, lengths=lengths, groups=groups)
 
     def _pending(self, sequences):
@@ -234,19 +274,42 @@ class AnswersMixin(QuestionsMixin):
         return () if emission is None else emission.sample([state], random_state)[0]
 
     def get_stationary_distribution(self) -> np.ndarray:
-        """The distribution over states that `transmat_` leaves as it is."""
+        """The distribution over states that `transmat_` leaves as it is.
+
+        Returns
+        -------
+        ndarray (n_components,)
+        """
         check_is_fitted(self, "transmat_")
         values, vectors = np.linalg.eig(np.asarray(self.transmat_, dtype=float).T)
         found = np.real(vectors[:, np.argmax(values.real)])
         return found / found.sum()
 
     def aic(self, X: Any, lengths: Collection[int] | None = None, *, groups: Any = None) -> float:
-        """Akaike's information criterion: the lower, the better."""
+        """Akaike's information criterion: the lower, the better.
+
+        Parameters
+        ----------
+        X, lengths, groups : the sequences
+
+        Returns
+        -------
+        float
+        """
         log_prob = self.score(X, lengths=lengths, groups=groups)
         return -2 * log_prob + 2 * sum(self._get_n_fit_scalars_per_param().values())
 
     def bic(self, X: Any, lengths: Collection[int] | None = None, *, groups: Any = None) -> float:
-        """The Bayesian information criterion: the lower, the better."""
+        """The Bayesian information criterion: the lower, the better.
+
+        Parameters
+        ----------
+        X, lengths, groups : the sequences
+
+        Returns
+        -------
+        float
+        """
         log_prob = self.score(X, lengths=lengths, groups=groups)
         n_steps = self._read(X, lengths, groups).n_steps
         return -2 * log_prob + sum(self._get_n_fit_scalars_per_param().values()) * np.log(n_steps)

@@ -179,6 +179,10 @@ class BaseHMM(LearningMixin, AnswersMixin, ReasonsMixin, LikelihoodModel):
         states, constraints : as in the constructor
         emission : Emission that has its parameters, optional
         **params : other parameters of the constructor
+
+        Returns
+        -------
+        model of this class
         """
         model = cls(len(startprob), states=states, constraints=constraints, **params)
         model.startprob_, model.transmat_ = startprob, transmat

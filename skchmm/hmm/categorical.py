@@ -47,6 +47,12 @@ max_nodes, n_jobs
         The symbol of each column of `emissionprob_`.
     monitor_ : ConvergenceMonitor
 
+    See Also
+    --------
+    MultinomialHMM : Counts with a total.
+    PoissonHMM : Counts without a bound.
+    skchmm.ConstrainedHMM : The hidden Markov model with exact inference under constraints.
+
     Examples
     --------
     >>> import numpy as np
@@ -60,6 +66,18 @@ max_nodes, n_jobs
     array(['sunny', 'rainy', 'sunny'], dtype='<U5')
     >>> model.set_params(constraints=AtMostVisits("sunny", 1)).predict([[0], [2], [0]])
     array(['sunny', 'sunny', 'sunny'], dtype='<U5')
+    >>> log_prob, posteriors = model.score_samples([[0], [2], [0]])
+    >>> posteriors.round(2).tolist()
+    [[0.4, 0.6], [0.57, 0.43], [0.36, 0.64]]
+    >>> model.filter_proba([[0], [2], [0]])[2].round(2)
+    array([0.36, 0.64])
+    >>> round(float(model.aic([[0], [2], [0]])), 2), round(float(model.bic([[0], [2], [0]])), 2)
+    (22.39, 16.08)
+    >>> model.get_stationary_distribution().round(2)
+    array([0.57, 0.43])
+    >>> X, states = model.sample(5, random_state=0)
+    >>> states.tolist()
+    ['rainy', 'rainy', 'rainy', 'rainy', 'rainy']
     """
 
     _emission_parameters = {"e": ("emissionprob_", "probabilities_")}

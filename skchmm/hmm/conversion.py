@@ -33,6 +33,10 @@ def from_hmmlearn(model: Any) -> BaseHMM:
     -------
     The model of the same name in `skchmm.hmm`
 
+    See Also
+    --------
+    load_hmmlearn : Read a pickled model of hmmlearn.
+
     Examples
     --------
     >>> from hmmlearn import hmm as theirs  # doctest: +SKIP
@@ -59,6 +63,15 @@ def load_hmmlearn(file: str | PathLike | bytes | Any) -> BaseHMM:
     Returns
     -------
     The model of the same name in `skchmm.hmm`
+
+    See Also
+    --------
+    from_hmmlearn : Convert a fitted model of hmmlearn.
+
+    Examples
+    --------
+    >>> from skchmm import hmm
+    >>> model = hmm.load_hmmlearn("model.pickle")  # doctest: +SKIP
     """
     if isinstance(file, (str, PathLike)):
         file = Path(file).read_bytes()

@@ -17,7 +17,7 @@ def check_covars(covars, kind, n_components):
             raise ValueError("'spherical' covars must have length n_components")
         covars = covars.reshape(n_components, -1)
         if covars.shape[1] == 0 or (covars != covars[:, :1]).any():
-            raise ValueError("'spherical' covars must be one variance a state")
+            raise ValueError("'spherical' covars must be one variance per state")
         covars = covars[:, 0].copy()
     shapes = {"spherical": 1, "tied": 2, "diag": 2, "full": 3}
     if kind not in shapes:

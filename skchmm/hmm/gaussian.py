@@ -23,7 +23,8 @@ class GaussianHMM(BaseHMM):
     n_components : int, default=1
         Number of states.
     covariance_type : {"diag", "spherical", "full", "tied"}, default="diag"
-        One variance a state and column, one a state, one matrix a state, or one matrix for all.
+        "diag": one variance per state and column; "spherical": one variance per state; "full":
+        one matrix per state; "tied": one matrix for all states.
     min_covar : float, default=1e-3
         Added to the variances at the start.
     startprob_prior, transmat_prior : float or array, default=1.0
@@ -51,6 +52,11 @@ max_nodes, n_jobs
         Reads as matrices. Set it in the compact form of `covariance_type`: (n_components,) if
         spherical, (n_components, n_features) if diag, (n_features, n_features) if tied.
     monitor_ : ConvergenceMonitor
+
+    See Also
+    --------
+    GMMHMM : Numbers, a mixture of Gaussians per state.
+    skchmm.ConstrainedHMM : The hidden Markov model with exact inference under constraints.
 
     Examples
     --------

@@ -56,6 +56,11 @@ max_nodes, n_jobs
         n_features) if tied.
     monitor_ : ConvergenceMonitor
 
+    See Also
+    --------
+    GaussianHMM : Numbers, one Gaussian per state.
+    skchmm.ConstrainedHMM : The hidden Markov model with exact inference under constraints.
+
     Examples
     --------
     >>> import numpy as np

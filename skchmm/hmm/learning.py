@@ -52,14 +52,14 @@ class LearningMixin:
         X : array (n_samples, n_features), or sequences in any other form
             Missing values (NaN, None) are marginalised out.
         y : labels, or lengths
-            One value a row: labels. Otherwise, as in hmmlearn's ``fit(X, lengths)``, the lengths
+            One value per row: labels. Otherwise, as in hmmlearn's ``fit(X, lengths)``, the lengths
             (whole numbers; more or fewer than rows, or all 1). With all labels known, the
             probabilities come from counts with pseudocount `smoothing`; where labels are missing
             (None, NaN, or -1 among integers), from EM with the known ones held.
         lengths : sequence of int, optional
         groups : sequence, optional
         sample_weight : sequence of float, optional
-            One weight a sequence for a list, else one a row, constant within a sequence.
+            One weight per sequence for a list, else one per row, constant within a sequence.
 
         Returns
         -------

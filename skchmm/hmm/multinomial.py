@@ -41,6 +41,11 @@ max_nodes, n_jobs
     emissionprob_ : array (n_components, n_features)
     monitor_ : ConvergenceMonitor
 
+    See Also
+    --------
+    CategoricalHMM : Symbols.
+    PoissonHMM : Counts without a bound.
+
     Examples
     --------
     >>> import numpy as np

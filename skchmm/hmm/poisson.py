@@ -39,6 +39,11 @@ max_nodes, n_jobs
         The rates.
     monitor_ : ConvergenceMonitor
 
+    See Also
+    --------
+    CategoricalHMM : Symbols.
+    MultinomialHMM : Counts with a total.
+
     Examples
     --------
     >>> from skchmm import hmm

@@ -22,23 +22,23 @@ class Explanation:
     Attributes
     ----------
     sequence : int or label
-        Its number, or its id where the sequences came with groups.
+        The number of the sequence, or its id if the sequences came with groups.
     n_steps : int
     feasible : bool
-        Whether it has a feasible path after all; nothing else is set then.
+        Whether the sequence has a feasible path. If so, nothing else is set.
     constraints : list
-        The constraints of a smallest conflict: of all sets of constraints and of parts of the
-        model that together leave no path of this length, one with the fewest members.
+        The constraints in a smallest conflict. A conflict is a set of constraints and of parts of
+        the model that together leave no path of this length; a smallest one has the fewest members.
     model_parts : list of str
-        The parts of the model in it. "start": start probabilities that are zero;
+        The parts of the model in the conflict. "start": start probabilities that are zero;
         "transitions": transition probabilities that are zero; "observations": observations that
         some states cannot have produced.
     starts : list of labels
-        Of the start probabilities that are zero, those that the conflict needs.
+        The states whose start probability is zero, as far as the conflict needs them.
     transitions : list of (label, label)
-        Of the transition probabilities that are zero, those that it needs.
+        The transitions whose probability is zero, as far as the conflict needs them.
     steps : dict
-        The steps whose observations it needs: step -> labels that can have produced it.
+        The steps whose observations the conflict needs: {step: labels that can have produced it}.
     position : int
         The first step t such that no path of this length agrees with all constraints, the chain
         and the observations up to t, whatever the later ones are.
@@ -47,8 +47,24 @@ class Explanation:
         with the observations up to t is the beginning of a feasible path of any length.
         `n_steps` if there is no such step: some path could go on but may not end there.
     smallest : bool
-        False if the search for the smallest conflict was cut short; the conflict then has
-        none within it, but there may be a smaller one elsewhere.
+        False if the search for the smallest conflict was cut short. Then no part of this conflict
+        is a conflict, but there may be a smaller one elsewhere.
+
+    See Also
+    --------
+    ConstrainedHMM : The hidden Markov model with exact inference under constraints.
+    skchmm.plotting.ExplanationDisplay : Which rule fails where.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skchmm import ConstrainedHMM
+    >>> from skchmm.constraints import AtLeastVisits
+    >>> model = ConstrainedHMM.from_parameters(
+    ...     [0.5, 0.5], [[0.8, 0.2], [0.4, 0.6]], constraints=AtLeastVisits(0, 3))
+    >>> why = model.explain(np.zeros((4, 2)))
+    >>> why.feasible, why.constraints, why.position
+    (False, [AtLeastVisits(0, 3)], 0)
     """
 
     sequence: object

@@ -13,7 +13,7 @@ HUGE = 1e9  # sums of smaller ones keep enough digits
 
 
 def take_off_levels(frames):
-    """Frames without the huge maxima of their steps, and these: (frames, one a row, or None)."""
+    """Frames without the huge maxima of their steps, and these: (frames, one per row, or None)."""
     levels = frames.table.max(axis=1, initial=-np.inf)
     huge = (np.abs(levels) > HUGE) & (levels > -np.inf)
     if not huge.any():

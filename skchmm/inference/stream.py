@@ -24,28 +24,28 @@ class Update(NamedTuple):
 
 
 class ConstrainedStream:
-    """Filtering and decisions while a sequence comes in, on feasible paths only.
+    """Filtering and decoding while the observations of a sequence arrive, on feasible paths only.
 
-    After the observation y_t the marginals are P(x_t | y_0..y_t, F_t), where F_t says that the
-    path can still be completed feasibly:
+    After the observation y_t the marginals are P(x_t | y_0..y_t, F_t). F_t is the event that the
+    path can still be completed so that it obeys the rules:
 
-    - with `n_steps`, that the whole path of `n_steps` steps satisfies the constraints. What may
-      still come is weighted by the chain: a state from which the rules are hardly ever met in the
-      time that is left is improbable now.
-    - without, that x_0..x_t is the beginning of some feasible path, however long (x_0..x_t itself
-      included) and however improbable its rest.
+    - With `n_steps`, the whole path of `n_steps` steps satisfies the constraints. The future is
+      weighted by the chain: a state is improbable now if the rules are hardly ever met from it in
+      the time that is left.
+    - Without `n_steps`, x_0..x_t is the beginning of some feasible path of any length (x_0..x_t
+      itself included), however improbable its rest is.
 
-    The decision about step t - lag is the label there of the most probable path x_0..x_t given
-    y_0..y_t, F_t *and the labels decided before*. So the decisions make up the beginning of a
-    feasible path, which :meth:`finish` ends.
+    The label of step t - lag is decided after y_t. It is the label at that step of the most
+    probable path x_0..x_t given y_0..y_t, F_t *and the labels that were decided before*. So the
+    decided labels are always the beginning of a feasible path; :meth:`finish` completes it.
 
     Parameters
     ----------
     model : fitted ConstrainedHMM
     n_steps : int, optional
-        How long the sequence will be, where that is known.
+        The length of the sequence, if it is known.
     lag : int, default=0
-        How many steps later a label is decided. A decision costs O(lag edges).
+        How many steps later a label is decided. Each decision takes O(lag * edges) time.
 
     Attributes
     ----------
@@ -54,16 +54,21 @@ class ConstrainedStream:
     path : ndarray
         The labels decided so far.
     log_feasibility : float
-        log P(F_t | y_0..y_t): how likely it is, as things stand, that the rules will have been
-        met (with `n_steps`) or can be met (without).
+        log P(F_t | y_0..y_t): how likely it is, after the observations so far, that the rules will
+        be met (with `n_steps`) or can be met (without).
+
+    See Also
+    --------
+    ConstrainedHMM : The hidden Markov model with exact inference under constraints.
 
     Notes
     -----
-    Observations that some states cannot have produced at all (probability zero) may contradict
-    labels that were decided, though not the constraints. That, and a sequence without any feasible
-    path, raises :class:`~skchmm.InfeasibleSequenceError`; with ``on_infeasible="warn"`` or
-    ``"relax"`` in the model the stream warns and goes on without regard to the decisions, or to
-    the constraints. What soft rules cost counts as soon as they are broken.
+    An observation that some states cannot have produced (probability zero) may contradict labels
+    that were decided before, although it does not contradict the constraints. In this case, and if
+    the sequence has no feasible path at all, :class:`~skchmm.InfeasibleSequenceError` is raised.
+    With ``on_infeasible="warn"`` or ``"relax"`` in the model, the stream warns and continues
+    without the earlier decisions, or without the constraints. The cost of a soft rule counts as
+    soon as the rule is broken.
 
     Examples
     --------
@@ -97,7 +102,7 @@ class ConstrainedStream:
         self._decided = []  # state indices
         self._node = None  # of the last decision
         self._window = []  # emissions of the steps that are not decided
-        self._values = []  # of the best paths from the last decision on, a row a step of these
+        self._values = []  # of the best paths from the last decision on, a row per step of these
         self._constrained, self._finished = True, False
 
     def _futures(self, chain):

@@ -16,7 +16,7 @@ class MisspecificationBound:
     """How far the posterior under constraints chi is from that under the true chi*.
 
     mu is the unconstrained posterior of the whole path given the observations; all arrays have one
-    value a sequence unless said otherwise.
+    value per sequence unless said otherwise.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class MisspecificationBound:
     marginal_bound : ndarray
         Bound on the total variation between the two posteriors of the label at any one step.
     marginal_tv : ndarray, or list of ndarray for a list of sequences
-        That total variation itself, one value a step.
+        That total variation itself, one value per step.
     max_marginal_tv : ndarray
         The largest over the steps.
     mean_marginal_tv : ndarray
@@ -100,6 +100,10 @@ def misspecification_bound(
     ------
     InfeasibleSequenceError
         If a sequence has no path under one of the two sets of constraints.
+
+    See Also
+    --------
+    trajectory_validity_rate : The share of paths that obey the rules.
 
     Examples
     --------

@@ -2,7 +2,7 @@
 
 They decode X and score the paths. With scikit-learn's metadata routing on they ask for ``lengths``,
 ``groups`` and ``times`` and hand them to ``predict``, through a pipeline too, if the last step asks
-for them. Cross-validation slices ``groups`` and ``times``, one a row, but not ``lengths``: use
+for them. Cross-validation slices ``groups`` and ``times``, one per row, but not ``lengths``: use
 ``groups`` or lists there.
 """
 
@@ -60,7 +60,7 @@ class SequenceScorer:
             A decoder, or a pipeline or search around one.
         X, y : sequences and their true paths, in any of the three forms
         lengths, groups : see the three forms
-        times : one a step, for decoders in continuous time
+        times : one per step, for decoders in continuous time
 
         Returns
         -------
@@ -125,6 +125,11 @@ def make_tvr_scorer(constraints: Any) -> SequenceScorer:
     -------
     SequenceScorer
 
+    See Also
+    --------
+    trajectory_validity_rate : The share of paths that obey the rules.
+    make_segment_f1_scorer : Make a scorer of the segment F1 score.
+
     Examples
     --------
     >>> from skchmm.constraints import EndsIn
@@ -147,6 +152,11 @@ def make_segment_f1_scorer(tolerance: float = 0.1) -> SequenceScorer:
     Returns
     -------
     SequenceScorer
+
+    See Also
+    --------
+    segment_f1_score : The F1 score of whole segments.
+    make_tvr_scorer : Make a scorer of the trajectory validity rate.
 
     Examples
     --------

@@ -42,11 +42,16 @@ def sequence_accuracy_score(
     groups : sequence, default=None
         Sequence id of each step.
     average : {"mean"} or None, default="mean"
-        None gives one value a sequence.
+        None gives one value per sequence.
 
     Returns
     -------
     float or ndarray of shape (n_sequences,)
+
+    See Also
+    --------
+    sequence_macro_f1_score : The mean F1 score over labels.
+    segment_f1_score : The F1 score of whole segments.
 
     Examples
     --------
@@ -80,11 +85,16 @@ def sequence_macro_f1_score(
     groups : sequence, default=None
         Sequence id of each step.
     average : {"mean"} or None, default="mean"
-        Over the sequences; None gives one value a sequence.
+        Over the sequences; None gives one value per sequence.
 
     Returns
     -------
     float or ndarray of shape (n_sequences,)
+
+    See Also
+    --------
+    sequence_accuracy_score : The share of steps that are right.
+    segment_f1_score : The F1 score of whole segments.
 
     Notes
     -----
@@ -132,11 +142,16 @@ def segment_f1_score(
     groups : sequence, default=None
         Sequence id of each step.
     average : {"mean"} or None, default="mean"
-        Over the sequences; None gives one value a sequence.
+        Over the sequences; None gives one value per sequence.
 
     Returns
     -------
     float or ndarray of shape (n_sequences,)
+
+    See Also
+    --------
+    sequence_accuracy_score : The share of steps that are right.
+    make_segment_f1_scorer : Make a scorer of the segment F1 score.
 
     Examples
     --------
@@ -176,11 +191,16 @@ def trajectory_validity_rate(
     groups : sequence, default=None
         Sequence id of each step.
     average : {"mean"} or None, default="mean"
-        None gives one value a sequence, 1.0 if it is valid and 0.0 if not.
+        None gives one value per sequence, 1.0 if it is valid and 0.0 if not.
 
     Returns
     -------
     float or ndarray of shape (n_sequences,)
+
+    See Also
+    --------
+    make_tvr_scorer : Make a scorer of the trajectory validity rate.
+    skchmm.satisfies : Whether a path obeys constraints.
 
     Examples
     --------
@@ -212,7 +232,7 @@ def _averaged(values, average):
 
 
 def _tolerance_in_steps(tolerance, last):
-    """The largest whole number of steps within the tolerance, one a sequence."""
+    """The largest whole number of steps within the tolerance, one per sequence."""
     number = isinstance(tolerance, Real) and not isinstance(tolerance, (bool, np.bool_))
     if not number or not 0 <= tolerance < np.inf:
         raise ValueError(

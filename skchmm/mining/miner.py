@@ -36,9 +36,9 @@ FAMILIES: dict[str, Callable] = {
 class ConstraintMiner(DocumentedMixin, BaseEstimator):
     """Find the constraints that labelled sequences obey.
 
-    A candidate is kept if it holds in every instance it applies to (unit support) and there are
-    enough such instances (evidence). A constraint that is wrong costs an error on every sequence
-    that breaks it, one that is missed costs only some sharpness: so the rule is a cautious one.
+    A candidate is kept if it holds in every instance to which it applies (unit support) and if
+    there are enough such instances (evidence). This is cautious on purpose: a wrong rule causes an
+    error on every sequence that breaks it, while a missed rule only makes predictions less precise.
 
     Sequences are first compressed to segments (maximal runs of one label). The families:
 
@@ -63,57 +63,66 @@ class ConstraintMiner(DocumentedMixin, BaseEstimator):
     ==============  ===========================  ==========================  =======================
 
     Precedences that follow from others are left out (transitive reduction), and so is the
-    no-reentry of a label that has exactly one visit. Staying in a state is never forbidden. The
-    forbidden edges are one constraint.
+    no-reentry of a label that has exactly one visit. Staying in a state is never forbidden. All
+    forbidden edges together are one constraint.
 
     Parameters
     ----------
     min_presence : float, default=0.5
         The share of the sequences in which the later label of a precedence must occur.
     min_edge_count : int, default=10
-        The segments (which must be more) or sequences (at least as many) a candidate needs.
+        The number of segments (there must be more) or of sequences (at least as many) that a
+        candidate needs.
     max_visits : int, default=5
         The largest number of visits to ask for exactly.
     families : sequence of str, default=("precedence", "visits", "forbidden", "no_reentry")
-        What to look for. The first column of the table, "starts" and "ends" apart.
+        What to look for: names from the first column of the table; "starts" and "ends" are two
+        names.
     max_stages : int, default=None
-        The most stages in the chain; its first ones are kept.
+        Maximum number of stages in the chain; the first ones are kept.
     max_forbidden : int, default=None
-        The most forbidden edges; those with most evidence are kept.
+        Maximum number of forbidden edges; those with the most evidence are kept.
     max_no_reentry : int, default=None
-        The most no-reentry labels; those in most sequences are kept.
+        Maximum number of no-reentry labels; those in the most sequences are kept.
     count_last : bool, default=True
-        Whether a segment that ends its sequence counts as one that b did not follow. The paper's
-        catalog of 16 edges for transcripts, whose last label nothing ever follows, needs it;
-        with False, only what really was followed by something counts.
+        Whether the last segment of a sequence counts as one that b did not follow. Patel and
+        Damiano's catalog of 16 edges for transcripts needs this, because nothing ever follows the
+        last label of a transcript. With False, only segments that were followed by another count.
     confidence : float, default=None
-        None asks for support. A number between 0 and 1 asks that the support is `min_support` with
-        this confidence: its lower Clopper-Pearson bound must reach it. For a candidate without
-        exception, in n instances, this bound is ``(1 - confidence) ** (1 / n)``, about 1 - 3 / n at
-        0.95 (the rule of three). Then a rare exception, a labelling error say, does not cost a
-        rule that thousands of sequences obey, and a few instances do not make one. It takes
-        the instances as independent, and the candidate as not chosen by looking at them.
+        With None, only the support counts. With a number between 0 and 1, the lower
+        Clopper-Pearson bound of the support at this confidence must reach `min_support`. For a
+        candidate that holds in all of n instances, this bound is
+        ``(1 - confidence) ** (1 / n)``, about 1 - 3 / n at 0.95 (the rule of three). So a rule
+        that thousands of sequences obey survives a rare exception, for example a labelling error,
+        and a few instances are not enough for a rule. The bound assumes that the instances are
+        independent and that the candidate was not chosen by looking at them.
     min_support : float, default=None
-        The support to ask for: by default 1, or 0.95 with `confidence`, or 0.8 with `soft`.
+        The support that is needed: by default 1, or 0.95 with `confidence`, or 0.8 with `soft`.
     soft : bool, default=False
-        Whether to give every rule as a :class:`~skchmm.constraints.Soft` one, with a weight that
-        is learned from the labels (maximum likelihood under their Markov chain). Rules are then
-        kept down to a support of `min_support`, 0.8 by default: what is broken now and then
-        costs less, and is not dropped. Breaks count one by one where they can be counted.
+        Whether to return every rule as a :class:`~skchmm.constraints.Soft` one, with a weight that
+        is learned from the labels (maximum likelihood under their Markov chain). A rule that is
+        broken now and then is then not dropped, but weighs less. Breaks are counted one by one
+        where that is possible.
     states : sequence of labels, default=None
         All state labels, in order; by default those that occur, sorted.
 
     Attributes
     ----------
     constraints_ : list of Constraint
-        What was kept. With unit support, every training sequence satisfies all of it.
+        The candidates that were kept. With unit support, every training sequence satisfies all of
+        them.
     support_ : pandas.DataFrame
         Every candidate: family, constraint, support, evidence, lower_bound (with `confidence`),
         kept, and the reason if not. Needs pandas.
     states_ : ndarray
         The state labels.
     n_sequences_ : int
-        The sequences that were used; those with a missing label are not.
+        The number of sequences that were used. Sequences with a missing label are not used.
+
+    See Also
+    --------
+    ConstrainedHMM : The hidden Markov model with exact inference under constraints.
+    compile : Compile constraints into a controller.
 
     Examples
     --------

@@ -24,6 +24,10 @@ class ControllerDisplay:
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
 
+    See Also
+    --------
+    TransitionDisplay : Transitions or rates as a graph.
+
     Examples
     --------
     >>> import skchmm

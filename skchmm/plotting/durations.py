@@ -27,6 +27,10 @@ class DurationDisplay:
     axes_ : dict of label to matplotlib Axes
     figure_ : matplotlib Figure
 
+    See Also
+    --------
+    SegmentConfusionDisplay : Which segments are taken for which.
+
     Examples
     --------
     >>> from skchmm.plotting import DurationDisplay

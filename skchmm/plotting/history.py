@@ -18,6 +18,10 @@ class HistoryDisplay:
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
 
+    See Also
+    --------
+    TransitionDisplay : Transitions or rates as a graph.
+
     Examples
     --------
     >>> from skchmm.plotting import HistoryDisplay

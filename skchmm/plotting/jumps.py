@@ -26,6 +26,10 @@ class JumpPathDisplay:
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
 
+    See Also
+    --------
+    PathDisplay : Label paths as coloured strips.
+
     Examples
     --------
     >>> import numpy as np

@@ -38,6 +38,11 @@ class MarginalsDisplay:
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
 
+    See Also
+    --------
+    SequenceDisplay : Signal, paths and marginals in one figure.
+    PathDisplay : Label paths as coloured strips.
+
     Examples
     --------
     >>> from skchmm.plotting import MarginalsDisplay

@@ -44,6 +44,11 @@ class SequenceDisplay:
         "signal", "paths" and "marginals".
     figure_ : matplotlib Figure
 
+    See Also
+    --------
+    PathDisplay : Label paths as coloured strips.
+    MarginalsDisplay : The probability of each label over time.
+
     Examples
     --------
     >>> from skchmm.plotting import PathDisplay, SequenceDisplay

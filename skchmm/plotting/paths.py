@@ -41,6 +41,11 @@ class PathDisplay:
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
 
+    See Also
+    --------
+    SequenceDisplay : Signal, paths and marginals in one figure.
+    JumpPathDisplay : A path in continuous time.
+
     Examples
     --------
     >>> from skchmm.plotting import PathDisplay

@@ -31,6 +31,10 @@ class ExplanationDisplay:
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
 
+    See Also
+    --------
+    RuleCostDisplay : What each rule costs each sequence.
+
     Examples
     --------
     >>> from skchmm.plotting import ExplanationDisplay
@@ -133,6 +137,10 @@ class RuleCostDisplay:
     ----------
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
+
+    See Also
+    --------
+    ExplanationDisplay : Which rule fails where.
 
     Examples
     --------

@@ -26,6 +26,11 @@ class SegmentConfusionDisplay:
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
 
+    See Also
+    --------
+    PathDisplay : Label paths as coloured strips.
+    DurationDisplay : Lengths of visits, seen and modelled.
+
     Examples
     --------
     >>> from skchmm.plotting import SegmentConfusionDisplay

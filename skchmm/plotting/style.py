@@ -16,7 +16,12 @@ LONGEST = 28  # characters of a label
 
 
 def label_colors(labels: Any, colors: Any = None) -> Any:
-    """A colour for every label: those given, the palette's for others, a colour wheel past it."""
+    """A colour for every label: those given, the palette's for others, a colour wheel past it.
+
+    See Also
+    --------
+    add_legend : A legend of labels.
+    """
     from matplotlib import colormaps
 
     given = dict(colors or {})
@@ -55,6 +60,10 @@ def add_legend(where: Any, colors: Any, *, mistakes: Any = False, **options: Any
     mistakes : bool or str, default=False
         Whether to explain the red line, or what to call it.
     **options : passed to ``where.legend``
+
+    See Also
+    --------
+    label_colors : One colour per label.
     """
     from matplotlib.patches import Patch
 

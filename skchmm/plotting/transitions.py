@@ -27,6 +27,10 @@ class TransitionDisplay:
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
 
+    See Also
+    --------
+    ControllerDisplay : A controller as a graph.
+
     Examples
     --------
     >>> from skchmm.plotting import TransitionDisplay

@@ -9,10 +9,10 @@ from .values import as_numbers
 
 
 def read_weights(sample_weight, sequences):
-    """Read sample weights as one float64 a sequence; None gives ones.
+    """Read sample weights as one float64 per sequence; None gives ones.
 
-    In the list form there is one weight a sequence, in the others one a row, the same in all rows
-    of a sequence.
+    In the list form there is one weight per sequence. In the others there is one per row, the same
+    in all rows of a sequence.
     """
     if sample_weight is None:
         return np.ones(sequences.n_sequences)

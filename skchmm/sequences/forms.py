@@ -3,7 +3,8 @@
 stacked
     An array ``(n, d)``, a dataframe or 1-d symbols, with ``lengths``; without, one sequence.
 grouped
-    The same rows with ``groups``, one sequence id a row, the rows of a sequence next to each other.
+    The same rows with ``groups``: one sequence id per row, with the rows of a sequence next to
+    each other.
 list
     A list of sequences. The answers come back as a list too.
 
@@ -133,7 +134,7 @@ def read_sequences(X, *, lengths=None, groups=None, name="X"):
     lengths : sequence of int, optional
         Length of each sequence in stacked rows.
     groups : sequence, optional
-        Sequence id of each row. For a list, one id a sequence is allowed and has no effect: it is
+        Sequence id of each row. For a list, one id per sequence is allowed and has no effect: it is
         what a splitter such as ``GroupKFold`` needs there.
     name : str
         What messages call X.
@@ -157,7 +158,7 @@ def read_sequences(X, *, lengths=None, groups=None, name="X"):
     if not 1 <= len(shape) <= 2:
         hint = f" such as list({name})" if len(shape) == 3 else ""
         raise ValueError(
-            f"{name} has {len(shape)} dimensions; expected a 2-d array with one row a step, 1-d "
+            f"{name} has {len(shape)} dimensions; expected a 2-d array with one row per step, 1-d "
             f"symbols, or a list of sequences{hint}."
         )
     n = shape[0]
@@ -178,20 +179,20 @@ def read_labels(y, sequences, name="y"):
 
 
 def read_rows(values, sequences, name):
-    """Read one value a step (labels, times), in the same form as `sequences`, as one array."""
+    """Read one value per step (labels, times), in the same form as `sequences`, as one array."""
     nested = _is_nested(values)
     if sequences.form != "list":
         if nested:
             raise ValueError(
                 f"{name} is a list of sequences but {sequences.name} is not: give both as lists of "
-                f"sequences, or {name} as a 1-d array with one value a row."
+                f"sequences, or {name} as a 1-d array with one value per row."
                 + _hint_at_letters(sequences)
             )
         values = _vector(values, name)
         if len(values) != sequences.n_steps:
             raise ValueError(
                 f"{name} has {len(values)} values but {sequences.name} has {sequences.n_steps} "
-                f"rows; expected one value a row." + _hint_at_letters(sequences)
+                f"rows; expected one value per row." + _hint_at_letters(sequences)
             )
         return values
     if isinstance(values, np.ndarray) and values.ndim == 2:
@@ -199,7 +200,7 @@ def read_rows(values, sequences, name):
     if not nested or not hasattr(values, "__len__"):
         raise ValueError(
             f"{sequences.name} is a list of {sequences.n_sequences} sequences, so {name} must be a "
-            f"list of {sequences.n_sequences} 1-d arrays, one value a step."
+            f"list of {sequences.n_sequences} 1-d arrays, one value per step."
         )
     if len(values) != sequences.n_sequences:
         raise ValueError(
@@ -239,7 +240,7 @@ def _offsets_of_lengths(lengths, n, name):
         lengths = np.array(lengths.tolist())  # as objects only for what pandas makes of integers
     if lengths.ndim != 1 or lengths.dtype.kind not in "iu":
         raise ValueError(
-            f"lengths must be a 1-d sequence of integers, one a sequence; got {given!r}."
+            f"lengths must be a 1-d sequence of integers, one per sequence; got {given!r}."
         )
     if (lengths <= 0).any():
         i = int(np.argmax(lengths <= 0))
@@ -256,7 +257,8 @@ def _offsets_of_groups(groups, n, name):
     groups = _vector(groups, "groups")
     if len(groups) != n:
         raise ValueError(
-            f"groups has {len(groups)} ids but {name} has {n} rows; expected one sequence id a row."
+            f"groups has {len(groups)} ids but {name} has {n} rows; expected one sequence id "
+            "per row."
         )
     missing = missing_in(groups)
     if missing.any():
@@ -291,7 +293,7 @@ def _read_list(items, lengths, groups, name, read=None):
     if groups is not None and _size(groups) != n_sequences:
         raise ValueError(
             f"{name} is a list of {n_sequences} sequences, which needs no groups; if a splitter "
-            f"needs them, give one a sequence, not {_size(groups)}."
+            f"needs them, give one per sequence, not {_size(groups)}."
         )
     same = read is None and set(map(type, items)) == {np.ndarray}
     if same:
@@ -324,7 +326,7 @@ def _shape_mismatch(arrays, name):
         if len(array.shape) == 0:
             return ValueError(
                 f"{name}[{i}] is {array.item()!r}, but {name} is a list of sequences: expected a "
-                f"2-d array with one row a step, or 1-d symbols."
+                f"2-d array with one row per step, or 1-d symbols."
             )
         if len(array.shape) > 2:
             return ValueError(

@@ -56,7 +56,7 @@ def as_path(path):
     """A label path as a list of plain labels."""
     if not is_collection(path) or isinstance(path, (Mapping, Set)):
         raise ValueError(
-            f"A path is a sequence of labels, one a step, e.g. ['A', 'A', 'B']; got {path!r}"
+            f"A path is a sequence of labels, one per step, e.g. ['A', 'A', 'B']; got {path!r}"
         )
     return [plain(label) for label in path]
 

@@ -62,7 +62,7 @@ def as_array(values, name):
         array = np.asarray(values)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise ValueError(
-            f"{name} is neither one value a row nor rows of the same length: {error}"
+            f"{name} is neither one value per row nor rows of the same length: {error}"
         ) from error
     if array.dtype.kind in "US" and listed:
         kind = str if array.dtype.kind == "U" else bytes

@@ -325,7 +325,7 @@ class TestPrecomputed:
         chain = [1 / 3] * 3, np.full((3, 3), 1 / 3)
         model = ConstrainedHMM.from_parameters(*chain, states=["a", "b", "c"])
         assert model.predict(frame[["c", "a", "b"]]).tolist() == ["a", "b", "c"]
-        with pytest.raises(ValueError, match="one column a state"):
+        with pytest.raises(ValueError, match="one column per state"):
             model.predict(frame.rename(columns={"a": "x"}))
         fitted = ConstrainedHMM(emission="precomputed").fit(frame[["c", "a", "b"]], ["a", "b", "c"])
         assert fitted.predict(frame[["c", "a", "b"]]).tolist() == ["a", "b", "c"]
@@ -397,7 +397,7 @@ def test_known_parameters_are_checked(make):
 def test_frames_look_up_rows_that_exist(index, message):
     with pytest.raises(ValueError, match=message):
         Frames(np.zeros((2, 3)), index)
-    with pytest.raises(ValueError, match=r"one row a step.*got 1 dim"):
+    with pytest.raises(ValueError, match=r"one row per step.*got 1 dim"):
         Frames(np.zeros(3))
 
 

@@ -258,9 +258,9 @@ def test_weights():
     assert read_weights([0.5, 0.5, 0.5, 2, 2], stacked).tolist() == [0.5, 2]
     with pytest.raises(ValueError, match="differs between the rows of sequence 1"):
         read_weights([1, 1, 1, 2, 3], stacked)
-    with pytest.raises(ValueError, match=r"expected \(2,\), one a sequence"):
+    with pytest.raises(ValueError, match=r"expected \(2,\), one per sequence"):
         read_weights([1, 1, 1, 2, 2], listed)
-    with pytest.raises(ValueError, match=r"expected \(5,\), one a row"):
+    with pytest.raises(ValueError, match=r"expected \(5,\), one per row"):
         read_weights([1, 2], stacked)
     for bad in ([-1, 1], [np.nan, 1], [np.inf, 1]):
         with pytest.raises(ValueError, match="finite weights that are not negative"):

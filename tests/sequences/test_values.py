@@ -272,7 +272,7 @@ def test_lists_of_strings_are_one_sequence_of_symbols():
         ([["a", "b"], "ab"], r"X\[1\] is 'ab', but X is a list of sequences"),
         ([np.zeros(2), 3.0], r"X\[1\] is 3.0, but X is a list of sequences"),
         ([[1, 2], None], r"X\[1\] is None, but X is a list of sequences"),
-        ([[[1, 2], [3]], [[1, 2]]], r"X\[0\] is neither one value a row nor rows of the same"),
+        ([[[1, 2], [3]], [[1, 2]]], r"X\[0\] is neither one value per row nor rows of the same"),
         (b"abc", "X is a string"),
         ({"a": [1]}, "X has 0 dimensions"),
         (None, "X has 0 dimensions"),
@@ -322,7 +322,7 @@ def test_lengths_of_every_library():
 def test_groups_that_are_no_groups():
     with pytest.raises(ValueError, match="groups must hold ids"):
         read_sequences(np.zeros(2), groups=[{}, {}])
-    with pytest.raises(ValueError, match="groups is neither one value a row nor"):
+    with pytest.raises(ValueError, match="groups is neither one value per row nor"):
         read_sequences(np.zeros(2), groups=[[1], [1, 2]])
     with pytest.raises(ValueError, match="no id for row 1"):
         read_sequences(np.zeros(2), groups=np.array(["2020-01-01", "NaT"], dtype="M8[D]"))
