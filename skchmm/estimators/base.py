@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from copy import copy
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -21,6 +22,7 @@ from ..sequences.forms import read_labels, read_sequences
 from ..sequences.labels import encode_labels
 from ..sequences.values import as_numbers
 from .infeasible import check_possible, report_infeasible
+from .parts import in_parts
 from .saving import SavedMixin
 
 ALGORITHMS = ("viterbi", "posterior", "map")
@@ -192,7 +194,9 @@ class SequenceEstimator(SavedMixin, DocumentedMixin, BaseEstimator):
             self.constraints_, self.controller_ = [], everything(states)
             return
         self.constraints_ = flatten(constraints)
-        self.controller_ = compile(self.constraints_, states, max_nodes=self.max_nodes)
+        self.controller_ = compile(
+            self.constraints_, states, max_nodes=self.max_nodes, verbose=self.verbose
+        )
         self._check_controller(self.controller_, self.constraints_)
 
     def _check_controller(self, controller, constraints):
@@ -371,11 +375,16 @@ class SequenceEstimator(SavedMixin, DocumentedMixin, BaseEstimator):
             _replace(path, free.best_feasible(frames, offsets, n_jobs=self.n_jobs)[0], offsets, bad)
         return path
 
+    def _ask_all(self, task, ask, sequences, frames):
+        """What ask(frames, offsets) answers; with `verbose`, in parts and with progress."""
+        if self.verbose and sequences.n_sequences > 1:
+            return in_parts(task, ask, frames, sequences.offsets, self.n_jobs)
+        return ask(frames, sequences.offsets)
+
     def _best_paths(self, sequences, frames, labels=None):
         """Paths of labels, or of state indices, and their log probabilities."""
-        path, log_prob = self._chain().decode(
-            frames, sequences.offsets, labels=labels, n_jobs=self.n_jobs
-        )
+        decode = partial(self._chain().decode, labels=labels, n_jobs=self.n_jobs)
+        path, log_prob = self._ask_all("decoded", decode, sequences, frames)
         bad = np.flatnonzero(np.isneginf(log_prob))
         if len(bad):
             report_infeasible(self, sequences, bad, frames)
@@ -388,16 +397,17 @@ class SequenceEstimator(SavedMixin, DocumentedMixin, BaseEstimator):
         return path, log_prob
 
     def _posteriors(self, sequences, frames):
-        smoothed = self._chain().smooth(frames, sequences.offsets, n_jobs=self.n_jobs)
-        bad = np.flatnonzero(np.isneginf(smoothed.log_z))
+        smooth = partial(self._chain().smooth, n_jobs=self.n_jobs)
+        log_z, posteriors, _ = self._ask_all("smoothed", smooth, sequences, frames)
+        bad = np.flatnonzero(np.isneginf(log_z))
         if len(bad):
             report_infeasible(self, sequences, bad, frames)
             free = self._chain(constrained=False).smooth(
                 frames, sequences.offsets, n_jobs=self.n_jobs
             )
             check_possible(sequences, free.log_z, frames)
-            _replace(smoothed.posteriors, free.posteriors, sequences.offsets, bad)
-        return smoothed.posteriors
+            _replace(posteriors, free.posteriors, sequences.offsets, bad)
+        return posteriors
 
     # ---------------------------------------------------------- infeasibility
     # What to say of an impossible sequence, and besides its constraints of an infeasible one.
