@@ -93,9 +93,11 @@ def _(names, printed):
 
 @looks_at("marginals")
 def _(names, printed):
-    assert "EndsIn('END')" in printed
-    assert names["constrained"].probability(names["question"], names["X"])[0] == names["after"]
-    assert printed.count("until step") == 3
+    plain, ruled = (float(line.split()[-3]) for line in printed.splitlines()[:2])
+    assert ruled > plain + 0.1
+    assert "ExactVisits('START1', 1)" in printed and "1.000 with the frame" in printed
+    assert names["ruled"].probability(names["question"], names["X"])[0] == names["after"]
+    assert printed.count("coding from letter") == 3
 
 
 @looks_at("protocol")
@@ -189,40 +191,48 @@ def _(names, printed):
 
 @looks_at("market")
 def _(names, printed):
-    assert names["n"] == 3
-    plain, ruled = names["right"].values()
-    assert ruled >= plain > 0.9
-    for path in names["decoded"]["a month at least"]:
-        assert all(len(run) >= 21 for run in runs_of(path)[:-1])
+    assert names["n"] == 2
+    assert names["shortest"]["no rule"] < 13 <= names["shortest"]["13 weeks at least"]
+    assert all(len(run) >= 13 for run in runs_of(names["decoded"]["13 weeks at least"])[:-1])
+    # The first war in the Gulf, and the failing banks.
+    assert ("1990-05", "1991-03") in names["crises"] and ("2008-10", "2009-03") in names["crises"]
 
 
 @looks_at("mining")
 def _(names, printed):
-    assert len(names["wrong"]) == 3
-    assert names["n_wrong"] == {15: 2, 60: 0, 240: 0}
-    assert names["right"]["mined"] < names["right"]["no rules"] < names["right"]["true"]
+    assert [rule.states for rule in names["wrong"]] == ["UTR5", "CDS"]
+    assert set(names["least"]["START"]) == set(names["least"]["STOP"]) == {3}
+    assert names["least"]["CDS"][-1] < names["least"]["CDS"][0]
+    assert names["highest"].head(3).eq(math.inf).all()
+    assert names["right"]["no rules"] < names["right"]["trusted"]
+    assert names["impossible"]["trusted"] == 0 < names["impossible"]["all mined"]
 
 
 @looks_at("model_selection")
 def _(names, printed):
-    assert names["best"] == "each once"
-    assert names["scores"]["each once"] > names["scores"]["no rules"] + 0.03
-    assert names["scores"]["squat, row, press"] < names["scores"]["no rules"]
+    none, frame, hundred, too_many = names["scores"]
+    assert names["chosen"] == ("100 codons", "order 2")
+    assert (frame > none).all() and (hundred > none).all() and (too_many < none).all()
+    assert abs(frame.max() - hundred.max()) < names["spread"].min()
 
 
 @looks_at("patients")
 def _(names, printed):
-    once = [float(line.split()[-6]) for line in printed.splitlines() if "one relapse" in line]
-    assert once[0] < once[1] < 0.5 < 0.85 < once[2]
-    assert names["right"]["one relapse"] >= names["right"]["without the rule"]
+    for name, rate in names["rates"].items():
+        assert rate == pytest.approx(names["TRUTH"][name], rel=0.1)
+    assert names["right"]["model"] > names["right"]["tests"] + 0.05
+    assert names["before"].min() > 0.1 and names["before"].max() < 0.9
+    assert names["after"] == pytest.approx(1)
+    assert list(names["path"].states) == ["well", "ill", "dead"]
 
 
 @looks_at("stream")
 def _(names, printed):
-    right = list(names["right"].values())
-    assert right == sorted(right)
-    assert right[-1] < names["whole"] + 0.01
-    assert all(names["valid"])
+    for name in names["models"]:
+        early, late = (names["right"][name, lag] for lag in (4, 26))
+        assert 0.9 < early < late == 1
+    assert names["right"]["13 weeks at least", 2] < 0.5
+    assert all(names["valid"]) and len(names["valid"]) == 4
 
 
 def runs_of(path):

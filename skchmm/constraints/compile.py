@@ -5,6 +5,7 @@ from typing import Any
 
 from ..controller import Controller, conflicts, everything, intersection
 from ..controller.checking import check_integer
+from ..controller.progress import Counted
 from ..exceptions import ControllerTooLargeError
 from ..sequences.labels import as_path, check_states, listing, unique
 from .base import accepts_nothing, is_constraint, short
@@ -42,7 +43,11 @@ def _flat(constraints):
 
 
 def compile(
-    constraints: Any, states: Collection[Hashable], *, max_nodes: int = 1_000_000
+    constraints: Any,
+    states: Collection[Hashable],
+    *,
+    max_nodes: int = 1_000_000,
+    verbose: int = 0,
 ) -> Controller:
     """The minimal controller of the paths that satisfy all constraints.
 
@@ -55,6 +60,8 @@ def compile(
     max_nodes : int, default=1_000_000
         The largest automaton to build on the way; past it, a
         :class:`~skchmm.ControllerTooLargeError` that names the constraints and their sizes.
+    verbose : int, default=0
+        With 1, what takes longer than a second prints how many constraints are compiled.
 
     Returns
     -------
@@ -83,11 +90,16 @@ def compile(
     soft = [part for part in parts if isinstance(part, Soft)]
     if soft:
         hard = [part for part in parts if not isinstance(part, Soft)]
-        controller = compile(hard, states, max_nodes=max_nodes)
+        controller = compile(hard, states, max_nodes=max_nodes, verbose=verbose)
         return add_soft(controller, soft, max_nodes)._compiled_from(parts, controller)
-    controllers = [_checked(part, states, max_nodes) for part in parts]
+    progress = Counted("compiled", len(parts), "constraints") if verbose else None
+    controllers = []
+    for part in parts:
+        controllers.append(_checked(part, states, max_nodes))
+        if progress is not None:
+            progress.tell(len(controllers))
     names = [short(part) for part in parts]
-    product = intersection(controllers, names=names, max_nodes=max_nodes)
+    product = intersection(controllers, names=names, max_nodes=max_nodes, verbose=verbose)
     if accepts_nothing(product):
         conflict = smallest_conflict(controllers)
         raise ValueError(

@@ -7,6 +7,7 @@ import numpy as np
 from .._kernels.other import automata
 from ..exceptions import ControllerTooLargeError
 from .checking import check_integer, limit_in_words, most_states
+from .progress import Counted
 
 # Beyond this many joint states it pays to minimise between the factors of a product.
 _JOINT_LIMIT = 100_000
@@ -16,7 +17,7 @@ _STEP_WORK = 200_000
 _SHOWN = 50  # factors listed in a message before the rest is only counted
 
 
-def intersection(controllers: Iterable, *, names=None, max_nodes=1_000_000):
+def intersection(controllers: Iterable, *, names=None, max_nodes=1_000_000, verbose=0):
     """The minimal controller of the paths that all of them accept.
 
     Only reachable joint states are ever built.
@@ -26,7 +27,7 @@ def intersection(controllers: Iterable, *, names=None, max_nodes=1_000_000):
     ControllerTooLargeError
         When more than ``max_nodes`` of them are reachable; names and sizes are listed.
     """
-    return _combine(controllers, True, names, max_nodes)
+    return _combine(controllers, True, names, max_nodes, verbose)
 
 
 def union(controllers: Iterable, *, names=None, max_nodes=1_000_000):
@@ -55,7 +56,7 @@ def _product(controllers, every, max_nodes, most=np.inf):
     return kind(controllers[0].states, table, accept, epochs=epochs, horizon=horizon).minimal()
 
 
-def _combine(controllers, every, names, max_nodes):
+def _combine(controllers, every, names, max_nodes, verbose=0):
     controllers, max_nodes = list(controllers), check_integer(max_nodes, "max_nodes", 1)
     if not controllers:
         raise ValueError("No controllers to combine.")
@@ -64,7 +65,7 @@ def _combine(controllers, every, names, max_nodes):
         return controllers[0].minimal()
     result = _product(controllers, every, max_nodes, _JOINT_LIMIT)
     if result is None and len(controllers) > 2:
-        result = _fold(controllers, every, max_nodes)
+        result = _fold(controllers, every, max_nodes, verbose)
     elif result is None and max_nodes > _JOINT_LIMIT:
         result = _product(controllers, every, max_nodes)
     if result is None:
@@ -82,10 +83,11 @@ def _combine(controllers, every, names, max_nodes):
     return result
 
 
-def _fold(controllers, every, max_nodes):
+def _fold(controllers, every, max_nodes, verbose):
     """Multiply one at a time, minimising in between, the best partner next; or None."""
     rest = sorted(controllers, key=lambda c: len(c.accept))
     result, work = rest.pop(0), 0
+    progress = Counted("multiplied", len(controllers), "constraints") if verbose else None
     while rest:
         # Minimising in between costs more than it is likely to save, at some point.
         if len(result.accept) >= 10_000 or work > _FOLD_WORK:
@@ -103,6 +105,8 @@ def _fold(controllers, every, max_nodes):
         work += spent
         rest.pop(best[0])
         result = best[1]
+        if progress is not None:
+            progress.tell(len(controllers) - len(rest), f", {len(result.accept)} automaton states")
     return result
 
 

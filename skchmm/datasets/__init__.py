@@ -4,6 +4,7 @@ from .casas import load_casas
 from .files import get_data_home
 from .generators import make_chain, make_protocol
 from .genes import load_fly_genes
+from .oil import load_oil_prices
 from .ordonez import load_ordonez
 from .runs import load_runs
 from .transcripts import load_transcripts
@@ -12,6 +13,7 @@ __all__ = [
     "get_data_home",
     "load_casas",
     "load_fly_genes",
+    "load_oil_prices",
     "load_ordonez",
     "load_runs",
     "load_transcripts",

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from copy import copy
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ from ..sequences.forms import read_labels, read_sequences
 from ..sequences.labels import encode_labels
 from ..sequences.values import as_numbers
 from .fallback import replace_by_scores, replace_paths, replace_posteriors
+from .parts import in_parts
 from .saving import SavedMixin
 from .softness import check_weights
 
@@ -198,7 +200,9 @@ class SequenceEstimator(SavedMixin, DocumentedMixin, BaseEstimator):
         self.constraints_ = flatten(constraints)
         if not self._takes_soft:
             self._refuse_soft(type(self).__name__)
-        self.controller_ = compile(self.constraints_, states, max_nodes=self.max_nodes)
+        self.controller_ = compile(
+            self.constraints_, states, max_nodes=self.max_nodes, verbose=self.verbose
+        )
         if isinstance(self.controller_, SoftController):
             self.soft_weights_ = self.controller_.weights
         self._check_controller(self.controller_, self.constraints_)
@@ -410,22 +414,28 @@ class SequenceEstimator(SavedMixin, DocumentedMixin, BaseEstimator):
             replace_by_scores(self, sequences, frames, bad, path, score)
         return path
 
+    def _ask_all(self, task, ask, sequences, frames):
+        """What ask(frames, offsets) answers; with `verbose`, in parts and with progress."""
+        if self.verbose and sequences.n_sequences > 1:
+            return in_parts(task, ask, frames, sequences.offsets, self.n_jobs)
+        return ask(frames, sequences.offsets)
+
     def _best_paths(self, sequences, frames, labels=None):
         """Paths of labels, or of state indices, and their log probabilities."""
-        path, log_prob = self._chain().decode(
-            frames, sequences.offsets, labels=labels, n_jobs=self.n_jobs
-        )
+        decode = partial(self._chain().decode, labels=labels, n_jobs=self.n_jobs)
+        path, log_prob = self._ask_all("decoded", decode, sequences, frames)
         bad = np.flatnonzero(np.isneginf(log_prob))
         if len(bad):
             replace_paths(self, sequences, frames, bad, path, log_prob, labels)
         return path, log_prob
 
     def _posteriors(self, sequences, frames):
-        smoothed = self._chain().smooth(frames, sequences.offsets, n_jobs=self.n_jobs)
-        bad = np.flatnonzero(np.isneginf(smoothed.log_z))
+        smooth = partial(self._chain().smooth, n_jobs=self.n_jobs)
+        log_z, posteriors, _ = self._ask_all("smoothed", smooth, sequences, frames)
+        bad = np.flatnonzero(np.isneginf(log_z))
         if len(bad):
-            replace_posteriors(self, sequences, frames, bad, smoothed)
-        return smoothed.posteriors
+            replace_posteriors(self, sequences, frames, bad, log_z, posteriors)
+        return posteriors
 
     # ---------------------------------------------------------- infeasibility
     # What to say of an impossible sequence, and besides its constraints of an infeasible one.

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from ..controller.progress import duration
 from ..exceptions import warn
 from ..inference.schedule import Allowed, each, ranges_of, steps_at_once, threads_of
 
@@ -104,14 +105,6 @@ class Progress:
         if not self._tasks:
             return False
         return bool(self._tasks.pop().call_on_fit_task_end(estimator=self.estimator))
-
-
-def duration(seconds):
-    """A duration to read, e.g. '41 s', '3 min' or '2.5 h'."""
-    for size, unit in ((3600, "h"), (60, "min")):
-        if seconds >= 1.5 * size:
-            return f"{seconds / size:.{1 if unit == 'h' else 0}f} {unit}"
-    return f"{seconds:.0f} s"
 
 
 def run_em(start, e_step, m_step, *, n_iter, tol, progress):

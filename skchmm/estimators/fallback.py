@@ -21,23 +21,23 @@ def replace_paths(model, sequences, frames, bad, path, log_prob, labels):
     log_prob[bad] = free_prob[bad]
 
 
-def replace_posteriors(model, sequences, frames, bad, smoothed):
+def replace_posteriors(model, sequences, frames, bad, log_z, posteriors):
     """Fill in marginals of the sequences `bad`, or raise."""
     offsets = sequences.offsets
     if _relaxes(model):
 
         def fill(s, rows, _):
-            smoothed.posteriors[offsets[s] : offsets[s + 1]] = rows
+            posteriors[offsets[s] : offsets[s + 1]] = rows
 
         Relaxation(model).answer(sequences, frames, bad, _smooth, fill)
         if model.algorithm != "posterior":  # whose path says which rules are broken
             unused = np.empty(sequences.n_steps, dtype=np.int64)
-            _relax(model, sequences, frames, bad, _decode, unused, smoothed.log_z)
+            _relax(model, sequences, frames, bad, _decode, unused, log_z)
         return
     report_infeasible(model, sequences, bad, frames)
     free = model._chain(constrained=False).smooth(frames, offsets, n_jobs=model.n_jobs)
     check_possible(sequences, free.log_z, frames)
-    _replace(smoothed.posteriors, free.posteriors, offsets, bad)
+    _replace(posteriors, free.posteriors, offsets, bad)
 
 
 def replace_by_scores(model, sequences, frames, bad, path, score):

@@ -7,9 +7,11 @@ from .jumps import JumpPathDisplay
 from .marginals import MarginalsDisplay
 from .overview import SequenceDisplay
 from .paths import PathDisplay
+from .prevalence import PrevalenceDisplay
 from .rules import ExplanationDisplay, RuleCostDisplay
 from .segments import SegmentConfusionDisplay
 from .style import add_legend, label_colors
+from .survival import SurvivalDisplay
 from .transitions import TransitionDisplay
 
 __all__ = [
@@ -20,9 +22,11 @@ __all__ = [
     "JumpPathDisplay",
     "MarginalsDisplay",
     "PathDisplay",
+    "PrevalenceDisplay",
     "RuleCostDisplay",
     "SegmentConfusionDisplay",
     "SequenceDisplay",
+    "SurvivalDisplay",
     "TransitionDisplay",
     "add_legend",
     "label_colors",
