@@ -9,6 +9,7 @@ from .ordering import ForbiddenEdges, Precedence, StageMonotone
 from .path import AllDifferent, Segments, Transitions
 from .regex import Regex
 from .spec import from_spec, to_spec
+from .tags import TagScheme
 from .temporal import (
     CoolDown,
     MaxDuration,
@@ -43,6 +44,7 @@ __all__ = [
     "Segments",
     "StageMonotone",
     "StartsIn",
+    "TagScheme",
     "Transitions",
     "VisitBy",
     "Window",

@@ -20,6 +20,7 @@ from skchmm import (
     PerceptronCRF,
     PostHocFilter,
     TopologyMaskedHMM,
+    satisfies,
 )
 from skchmm.constraints import AtMostVisits, EndsIn, NoReentry, Precedence, StartsIn
 from tests.oracles.chains import feasible_paths, log_total, posterior, random_chain, random_scores
@@ -140,7 +141,8 @@ def test_every_kind_of_missing():
     masked = np.ma.masked_array([1, 0, 0, 0], mask=[0, 1, 1, 1])
     for known in (
         [1, -1, -1, -1], np.array([1, -1, -1, -1]), [1.0, np.nan, np.nan, np.nan], masked,
-        [1, None, pd.NA, -1], pd.Series([1, None, None, None], dtype="Int64"), [{1}, None, -1, None],
+        [1, None, pd.NA, -1], pd.Series([1, None, None, None], dtype="Int64"),
+        [{1}, None, -1, None],
     ):  # fmt: skip
         np.testing.assert_array_equal(numbered.predict_proba(X, known=known), want)
 
@@ -214,7 +216,7 @@ def test_the_perceptron_holds_them(enforce):
     scores = model._frames(model._read(X[0], None, None)).dense()
     best = max(
         (p for p in product(range(3), repeat=6) if agrees([STATES[i] for i in p], known)
-         and (not enforce or all(r.controller(STATES).accepts([STATES[i] for i in p]) for r in RULES))),
+         and (not enforce or satisfies([STATES[i] for i in p], RULES, STATES))),
         key=lambda p: model.start_weights_[p[0]] + scores[np.arange(6), p].sum()
         + model.transition_weights_[p[:-1], p[1:]].sum(),
     )  # fmt: skip
