@@ -1,5 +1,6 @@
 """Tag schemes: which sequences of tags mark entities."""
 
+from collections import Counter
 from collections.abc import Collection, Hashable
 
 import numpy as np
@@ -74,9 +75,8 @@ class TagScheme(Constraint):
         self.separator = separator
 
     def __setattr__(self, name, value):
-        check = {"scheme": _check_scheme, "entities": _check_entities, "separator": _check_text}
-        if name in check:
-            check[name](value)
+        if name in _CHECKS:
+            _CHECKS[name](value)
         super().__setattr__(name, value)
 
     def _entities(self):
@@ -144,9 +144,14 @@ def _check_scheme(scheme):
         raise ValueError(f"TagScheme: scheme must be one of {', '.join(SCHEMES)}; got {scheme!r}")
 
 
-def _check_text(separator):
+def _check_separator(separator):
     if not isinstance(separator, str):
         raise ValueError(f"TagScheme: separator must be a string; got {separator!r}")
+
+
+def _check_outside(outside):
+    if not isinstance(outside, Hashable) or is_collection(outside):
+        raise ValueError(f"TagScheme: outside must be one label; got {outside!r}")
 
 
 def _check_entities(entities):
@@ -156,6 +161,14 @@ def _check_entities(entities):
     wrong = [name for name in names if not isinstance(name, str)]
     if wrong:
         raise ValueError(f"TagScheme: entities must be strings, e.g. ['PER']; got {listing(wrong)}")
-    twice = [name for k, name in enumerate(names) if name in names[:k]]
+    twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise ValueError(f"TagScheme: entities must be all different; repeated: {listing(twice)}")
+
+
+_CHECKS = {
+    "scheme": _check_scheme,
+    "entities": _check_entities,
+    "outside": _check_outside,
+    "separator": _check_separator,
+}

@@ -8,9 +8,13 @@ from sklearn.base import clone
 from skchmm import ConstrainedHMM, satisfies
 from skchmm.constraints import TagScheme, from_spec, to_spec
 from tests.oracles.paths import all_paths, verdicts
-from tests.oracles.predicates import holds
+from tests.oracles.predicates import tag_scheme
 
 SCHEMES = ["BIO", "IOB1", "BILOU", "BMES"]
+
+
+def holds(rule, path):
+    return tag_scheme(path, **rule.get_params())
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)

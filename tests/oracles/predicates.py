@@ -167,7 +167,6 @@ PREDICATES = {
     "Occupancy": occupancy,
     "Window": window,
     "VisitBy": visit_by,
-    "TagScheme": tag_scheme,
 }
 
 

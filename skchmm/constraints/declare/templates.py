@@ -1,47 +1,12 @@
-"""The templates of the process language Declare, by their names.
+"""Declare's templates, one function each."""
 
-Each returns a constraint: an :class:`~skchmm.constraints.LTLf` formula, or the constraint of the
-catalog that says the same. An event is a step of the path; a and b are labels or collections of
-labels, of which any one will do. Formulas are read as :class:`~skchmm.constraints.LTLf` says.
-
-Examples
---------
->>> from skchmm.constraints import declare
->>> declare.Response("order", {"deliver", "refund"})
-LTLf('G(order -> F {deliver refund})')
-"""
-
-from ..controller.checking import check_integer
-from ..sequences.labels import as_labels
-from .base import Constraint, States
-from .boundary import EndsIn, StartsIn
-from .ltlf import WORDS, LTLf
-from .syntax import quote
-from .visitation import Occupancy
-
-__all__ = [
-    "Absence",
-    "AlternatePrecedence",
-    "AlternateResponse",
-    "AlternateSuccession",
-    "ChainPrecedence",
-    "ChainResponse",
-    "ChainSuccession",
-    "Choice",
-    "CoExistence",
-    "End",
-    "Exactly",
-    "ExclusiveChoice",
-    "Existence",
-    "Init",
-    "NotChainSuccession",
-    "NotCoExistence",
-    "NotSuccession",
-    "Precedence",
-    "RespondedExistence",
-    "Response",
-    "Succession",
-]
+from ...controller.checking import check_integer
+from ...sequences.labels import as_labels
+from ..base import Constraint, States
+from ..boundary import EndsIn, StartsIn
+from ..ltlf import WORDS, LTLf
+from ..syntax import quote
+from ..visitation import Occupancy
 
 
 def _formula(template, a, b):
@@ -139,6 +104,31 @@ def ChainSuccession(a: States, b: States) -> Constraint:
 def NotCoExistence(a: States, b: States) -> Constraint:
     """a and b do not both occur: ``!(F a & F b)``."""
     return _formula("!(F {a} & F {b})", a, b)
+
+
+def NotRespondedExistence(a: States, b: States) -> Constraint:
+    """If a occurs, b does not, neither before nor after: ``F a -> !F b``."""
+    return _formula("F {a} -> !F {b}", a, b)
+
+
+def NotResponse(a: States, b: States) -> Constraint:
+    """After a, b does not occur: ``G(a -> !F b)``."""
+    return _formula("G({a} -> !F {b})", a, b)
+
+
+def NotPrecedence(a: States, b: States) -> Constraint:
+    """Before b, a has not occurred, which is to say: ``G(a -> !F b)``."""
+    return _formula("G({a} -> !F {b})", a, b)
+
+
+def NotChainResponse(a: States, b: States) -> Constraint:
+    """Right after a, b does not occur: ``G(a -> !X b)``."""
+    return _formula("G({a} -> !X {b})", a, b)
+
+
+def NotChainPrecedence(a: States, b: States) -> Constraint:
+    """Right before b, a does not occur: ``G(b -> !Y a)``."""
+    return _formula("G({b} -> !Y {a})", a, b)
 
 
 def NotSuccession(a: States, b: States) -> Constraint:
