@@ -10,6 +10,7 @@ from .path import AllDifferent, Segments, Transitions
 from .regex import Regex
 from .soft import Soft
 from .spec import from_spec, to_spec
+from .tags import TagScheme
 from .temporal import (
     CoolDown,
     MaxDuration,
@@ -45,6 +46,7 @@ __all__ = [
     "Soft",
     "StageMonotone",
     "StartsIn",
+    "TagScheme",
     "Transitions",
     "VisitBy",
     "Window",

@@ -134,10 +134,13 @@ class HSMMDecoder(LikelihoodModel):
         self.random_state = random_state
         self.verbose = verbose
 
+    def _check_choices(self):
+        super()._check_choices()
+        if self.algorithm in ("posterior", "mea"):
+            raise ValueError("algorithm must be 'viterbi' or 'map' for HSMMDecoder.")
+
     def _check_parameters(self):
         super()._check_parameters()
-        if self.algorithm == "posterior":
-            raise ValueError("algorithm must be 'viterbi' or 'map' for HSMMDecoder.")
         if not (isinstance(self.max_duration, (int, np.integer)) and self.max_duration >= 1):
             raise ValueError(f"max_duration must be an integer >= 1, got {self.max_duration!r}.")
         if self.duration not in FAMILIES:

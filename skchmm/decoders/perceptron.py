@@ -53,9 +53,9 @@ class PerceptronCRF(KBestMixin, CallbackSupportMixin, SequenceEstimator):
         What the columns of X are. "auto": floating-point columns are numbers, others symbols.
     shuffle : bool, default=True
         Whether each pass goes through the sequences in a new order.
-    algorithm : {"viterbi", "posterior", "map"}, default="viterbi"
+    algorithm : {"viterbi", "posterior", "mea", "map"}, default="viterbi"
         What `predict` returns: the path with the best score, the feasible path with the largest sum
-        of log marginals, or the most probable state of each step.
+        of log marginals or of marginals, or the most probable state of each step.
     on_infeasible : {"raise", "warn", "relax"}, default="raise"
         With ``enforce=True``, what to do with a sequence that has no feasible path.
     max_nodes : int, default=1_000_000
@@ -180,7 +180,7 @@ class PerceptronCRF(KBestMixin, CallbackSupportMixin, SequenceEstimator):
                 f"feature_weights_ must be finite numbers of the shape {(found.shape[1], S)}, one "
                 f"row per feature and one column per state; it has the shape {weights.shape}."
             )
-        return Frames(found @ weights)
+        return Frames(found @ weights).clamp(sequences.known)
 
     # -------------------------------------------------------------- learning
     @with_callbacks

@@ -31,8 +31,8 @@ class TopologyMaskedHMM(PlainHMM):
     emission : str, Emission or scikit-learn estimator, default="auto"
         As in :class:`~skchmm.ConstrainedHMM`.
     constraints : constraint, Controller, ConstraintMiner or list of them, optional
-    algorithm : {"viterbi", "posterior", "map"}, default="viterbi"
-        What `predict` returns.
+    algorithm : {"viterbi", "posterior", "mea", "map"}, default="viterbi"
+        What `predict` returns, as in :class:`~skchmm.ConstrainedHMM`.
     smoothing, n_iter, tol, init, startprob_fixed, transmat_fixed, n_init, max_nodes, n_jobs, \
 random_state, verbose
         As in :class:`~skchmm.ConstrainedHMM`.

@@ -11,6 +11,7 @@ from sklearn.utils import check_array
 
 from .._kernels.data.finite import all_finite
 from .._kernels.data.statistics import sum_rows
+from ..sequences.labels import Known
 from ..sequences.values import as_array, as_numbers
 
 # Below this total weight a ratio of sums is dominated by denormal rounding.
@@ -103,17 +104,16 @@ class Frames:
             impossible = np.all(np.isneginf(self.table), axis=1)[self.index[begin:end]]
         return int(impossible.argmax()) if impossible.any() else None
 
-    def clamp(self, labels: ArrayLike) -> "Frames":
-        """Frames in which step t allows only state ``labels[t]``, where that is not negative."""
-        labels = np.asarray(labels)
-        known = np.flatnonzero(labels >= 0)
-        if len(known) == 0:
+    def clamp(self, known: Known | ArrayLike | None) -> "Frames":
+        """Frames in which a step allows only the states that it is known to be in.
+
+        `known` may also be the number of the state of each step, -1 where it is not known.
+        """
+        if known is not None and not isinstance(known, Known):
+            known = Known(np.asarray(known), np.empty((0, self.n_states), dtype=bool))
+        if known is None or (known.codes == -1).all():
             return self
-        dense = self.dense().copy()
-        kept = dense[known, labels[known]]
-        dense[known] = -np.inf
-        dense[known, labels[known]] = kept
-        return Frames(dense, gaps=self.gaps)
+        return Frames(known.impose(self.dense()), gaps=self.gaps)
 
 
 def _rows_of(index, n_rows):

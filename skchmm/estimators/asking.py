@@ -127,7 +127,9 @@ class AskingMixin:
         log_z = chain.log_likelihood(frames, sequences.offsets, n_jobs=self.n_jobs)
         explainer = self._explainer(chain) if np.isneginf(log_z).any() else None
         explanations = [
-            explainer.explain(name, frames.part(begin, end))
+            explainer.explain(
+                name, frames.part(begin, end), sequences.known and sequences.known.part(begin, end)
+            )
             if np.isneginf(log_z[s])
             else Explanation(name, end - begin, True)
             for s, (name, (begin, end)) in enumerate(zip(sequences.names, sequences.ranges))

@@ -14,20 +14,21 @@ from ..constraints.compile import compile, flatten
 from ..constraints.soft import Soft
 from ..controller import SoftController, everything
 from ..emissions import Precomputed
-from ..emissions.base import Frames, PendingFrames, check_size, steps_in_part
+from ..emissions.base import PendingFrames, check_size, steps_in_part
 from ..graph import AugmentedGraph
 from ..inference.chain import labelled
 from ..inference.schedule import Allowed, steps_at_once, threads_of
 from ..sequences.aligned import read_step_weights
-from ..sequences.forms import read_labels, read_sequences
-from ..sequences.labels import encode_labels
+from ..sequences.forms import read_labels, read_rows, read_sequences
+from ..sequences.labels import encode_labels, read_known
 from ..sequences.values import as_numbers
-from .fallback import replace_by_scores, replace_paths, replace_posteriors
+from .fallback import replace_paths, replace_posteriors
+from .marginal_paths import path_of_marginals
 from .parts import in_parts
 from .saving import SavedMixin
 from .softness import check_weights
 
-ALGORITHMS = ("viterbi", "posterior", "map")
+ALGORITHMS = ("viterbi", "posterior", "mea", "map")
 
 # Parameters that are not probabilities.
 _SIGNED = ("generator_", "start_weights_", "transition_weights_")
@@ -41,12 +42,13 @@ class SequenceEstimator(SavedMixin, DocumentedMixin, BaseEstimator):
     these parameters make on which graph; everything else is asked of that chain.
     """
 
-    # Where one sequence ends and the next begins always concerns the estimator, so routing needs
-    # no set_*_request for it.
+    # Where one sequence ends and the next begins, and which labels are known, always concerns the
+    # estimator, so routing needs no set_*_request for it.
     __metadata_request__fit: dict[str, bool | None] = {"groups": True, "lengths": True}
-    __metadata_request__predict = {"groups": True, "lengths": True}
-    __metadata_request__predict_proba: dict[str, bool | None] = {"groups": True, "lengths": True}
-    __metadata_request__predict_log_proba = {"groups": True, "lengths": True}
+    __metadata_request__predict = {"groups": True, "known": True, "lengths": True}
+    __metadata_request__predict_proba: dict[str, bool | None]
+    __metadata_request__predict_proba = {"groups": True, "known": True, "lengths": True}
+    __metadata_request__predict_log_proba = {"groups": True, "known": True, "lengths": True}
     __metadata_request__score = {"groups": True, "lengths": True}
 
     _parameter_names: tuple[str, ...] = ()  # what a chain is made of
@@ -71,6 +73,13 @@ class SequenceEstimator(SavedMixin, DocumentedMixin, BaseEstimator):
         with Allowed(threads_of(self.n_jobs)):
             sequences = read_sequences(X, lengths=lengths, groups=groups)
         self._check_features(sequences.X, reset)
+        return sequences
+
+    def _hold(self, sequences, known):
+        """The same sequences; what is `known` of their labels is held in every answer."""
+        if known is not None:
+            labels = read_rows(known, sequences, "known")
+            sequences.known = read_known(labels, self.classes_, "known")
         return sequences
 
     def _check_features(self, X, reset):
@@ -112,6 +121,7 @@ class SequenceEstimator(SavedMixin, DocumentedMixin, BaseEstimator):
                 f"{emission} gives log-likelihoods that are NaN or infinite: its parameters "
                 "are not valid, or do not suit X."
             )
+        frames = frames.clamp(sequences.known)
         return frames if sequences.times is None else frames.with_gaps(sequences.times.gaps)
 
     def _pending(self, sequences):
@@ -251,19 +261,27 @@ class SequenceEstimator(SavedMixin, DocumentedMixin, BaseEstimator):
 
     # ------------------------------------------------------------- inference
     def predict(
-        self, X: Any, *, lengths: Collection[int] | None = None, groups: Any = None
+        self,
+        X: Any,
+        *,
+        lengths: Collection[int] | None = None,
+        groups: Any = None,
+        known: Any = None,
     ) -> np.ndarray | list[np.ndarray]:
         """The decoded label path of each sequence.
 
         Parameters
         ----------
         X, lengths, groups : the sequences
+        known : labels in the form of y, optional
+            Labels that are held: missing (None, NaN, or -1 among integers) where nothing is known,
+            a set of labels where one of them is right.
 
         Returns
         -------
         labels, in the form in which the sequences came
         """
-        return self._predict_sequences(self._read(X, lengths, groups))
+        return self._predict_sequences(self._hold(self._read(X, lengths, groups), known))
 
     def _predict_sequences(self, sequences):
         if self.algorithm == "viterbi":
@@ -272,13 +290,19 @@ class SequenceEstimator(SavedMixin, DocumentedMixin, BaseEstimator):
         return sequences.restore(labelled(self._predict_index(sequences), self.classes_))
 
     def decode(
-        self, X: Any, *, lengths: Collection[int] | None = None, groups: Any = None
+        self,
+        X: Any,
+        *,
+        lengths: Collection[int] | None = None,
+        groups: Any = None,
+        known: Any = None,
     ) -> tuple[float | np.ndarray, np.ndarray | list[np.ndarray]]:
         """The most probable feasible paths and their log probabilities.
 
         Parameters
         ----------
-        X, lengths, groups : the sequences
+        X, lengths, groups, known : the sequences and what is known of their labels
+            As in `predict`.
 
         Returns
         -------
@@ -286,42 +310,54 @@ class SequenceEstimator(SavedMixin, DocumentedMixin, BaseEstimator):
             log P(path, Y).
         path : labels, in the form in which the sequences came
         """
-        return self._decode_sequences(self._read(X, lengths, groups))
+        return self._decode_sequences(self._hold(self._read(X, lengths, groups), known))
 
     def _decode_sequences(self, sequences):
         path, log_prob = self._best_paths(sequences, self._pending(sequences), self.classes_)
         return float(log_prob[0]) if sequences.is_single else log_prob, sequences.restore(path)
 
     def predict_proba(
-        self, X: Any, *, lengths: Collection[int] | None = None, groups: Any = None
+        self,
+        X: Any,
+        *,
+        lengths: Collection[int] | None = None,
+        groups: Any = None,
+        known: Any = None,
     ) -> np.ndarray | list[np.ndarray]:
         """P(x_t | Y, Acc): exact smoothed marginals over the feasible paths.
 
         Parameters
         ----------
-        X, lengths, groups : the sequences
+        X, lengths, groups, known : the sequences and what is known of their labels
+            As in `predict`.
 
         Returns
         -------
         ndarray (n_steps, S), or a list of them; columns as in `classes_`
         """
-        sequences = self._read(X, lengths, groups)
+        sequences = self._hold(self._read(X, lengths, groups), known)
         return sequences.restore(self._posteriors(sequences, self._pending(sequences)))
 
     def predict_log_proba(
-        self, X: Any, *, lengths: Collection[int] | None = None, groups: Any = None
+        self,
+        X: Any,
+        *,
+        lengths: Collection[int] | None = None,
+        groups: Any = None,
+        known: Any = None,
     ) -> np.ndarray | list[np.ndarray]:
         """Logarithm of `predict_proba`.
 
         Parameters
         ----------
-        X, lengths, groups : the sequences
+        X, lengths, groups, known : the sequences and what is known of their labels
+            As in `predict`.
 
         Returns
         -------
         ndarray (n_steps, S), or a list of them; columns as in `classes_`
         """
-        return self._predict_log_proba(self._read(X, lengths, groups))
+        return self._predict_log_proba(self._hold(self._read(X, lengths, groups), known))
 
     def _predict_log_proba(self, sequences):
         with np.errstate(divide="ignore"):
@@ -394,25 +430,9 @@ class SequenceEstimator(SavedMixin, DocumentedMixin, BaseEstimator):
         frames = self._pending(sequences)
         if self.algorithm == "viterbi":
             return self._best_paths(sequences, frames)[0]
+        self._check_choices()
         posteriors = self._posteriors(sequences, frames)
-        if self.algorithm == "map":
-            return posteriors.argmax(axis=1)
-        if self.algorithm != "posterior":
-            self._check_choices()
-        return self._feasible_path(sequences, posteriors)
-
-    def _feasible_path(self, sequences, posteriors):
-        """The feasible path with the largest sum of log marginals."""
-        with np.errstate(divide="ignore"):
-            frames = Frames(np.log(posteriors))
-        if sequences.times is not None:
-            frames = frames.with_gaps(sequences.times.gaps)
-        offsets = sequences.offsets
-        path, score = self._chain().best_feasible(frames, offsets, n_jobs=self.n_jobs)
-        bad = np.flatnonzero(np.isneginf(score))
-        if len(bad):
-            replace_by_scores(self, sequences, frames, bad, path, score)
-        return path
+        return path_of_marginals(self, sequences, posteriors, self.algorithm)
 
     def _ask_all(self, task, ask, sequences, frames):
         """What ask(frames, offsets) answers; with `verbose`, in parts and with progress."""

@@ -41,10 +41,12 @@ class ConstrainedHMM(QuestionsMixin, ReasonsMixin, LikelihoodModel):
     constraints : constraint, Controller, ConstraintMiner or list of them, optional
         What every path must satisfy; a :class:`~skchmm.constraints.Soft` one may be broken, at
         a price. A miner learns constraints from the labels seen in `fit`.
-    algorithm : {"viterbi", "posterior", "map"}, default="viterbi"
+    algorithm : {"viterbi", "posterior", "mea", "map"}, default="viterbi"
         What `predict` returns. "viterbi": the most probable feasible path. "posterior": the
-        feasible path with the largest sum of log marginals. "map": the most probable
-        state of each step; these states together may break a rule.
+        feasible path with the largest sum of log marginals. "mea": the feasible path with the
+        largest sum of marginals, so the largest expected number of right labels. "map": the most
+        probable state of each step; these states together may break a rule. Of equally good paths,
+        each returns the one whose last label comes first in `classes_`, and so on backwards.
     smoothing : float, default=0.5
         Pseudocount of every start, transition and symbol in the supervised fit.
     n_iter : int, default=100

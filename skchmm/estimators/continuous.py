@@ -256,18 +256,23 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, LikelihoodModel):
         *,
         lengths: Collection[int] | None = None,
         groups: Any = None,
+        known: Any = None,
     ) -> np.ndarray | list[np.ndarray]:
         """The decoded label of each observation.
 
         Parameters
         ----------
         X, times, lengths, groups : the sequences
+        known : labels in the form of y, optional
+            As in :meth:`skchmm.ConstrainedHMM.predict`.
 
         Returns
         -------
         labels, in the form in which the sequences came
         """
-        return self._predict_sequences(self._read(X, lengths, groups, times=times))
+        return self._predict_sequences(
+            self._hold(self._read(X, lengths, groups, times=times), known)
+        )
 
     def decode(
         self,
@@ -276,12 +281,13 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, LikelihoodModel):
         *,
         lengths: Collection[int] | None = None,
         groups: Any = None,
+        known: Any = None,
     ) -> tuple[float | np.ndarray, np.ndarray | list[np.ndarray]]:
         """The most probable augmented states at the observations, and their log probabilities.
 
         Parameters
         ----------
-        X, times, lengths, groups : the sequences and their times
+        X, times, lengths, groups, known : as in `predict`
 
         Returns
         -------
@@ -289,7 +295,9 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, LikelihoodModel):
             log P(augmented states at the observations, Y, Acc).
         path : labels, in the form in which the sequences came
         """
-        return self._decode_sequences(self._read(X, lengths, groups, times=times))
+        return self._decode_sequences(
+            self._hold(self._read(X, lengths, groups, times=times), known)
+        )
 
     def predict_proba(
         self,
@@ -299,12 +307,13 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, LikelihoodModel):
         at: Any = None,
         lengths: Collection[int] | None = None,
         groups: Any = None,
+        known: Any = None,
     ) -> np.ndarray | list[np.ndarray]:
         """P(x_t | Y, Acc): exact smoothed marginals, at the observations or at other times.
 
         Parameters
         ----------
-        X, times, lengths, groups : the sequences
+        X, times, lengths, groups, known : as in `predict`
         at : times, or a list with the times of each sequence, optional
             Any times between the first and the last observation of a sequence. Default: the
             observations.
@@ -314,7 +323,7 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, LikelihoodModel):
         ndarray (n_steps, S), or a list of them; columns as in `classes_`
             With `at`, one row per time: an array for a single stacked sequence, else a list.
         """
-        sequences = self._read(X, lengths, groups, times=times)
+        sequences = self._hold(self._read(X, lengths, groups, times=times), known)
         if at is None:
             return sequences.restore(self._posteriors(sequences, self._pending(sequences)))
         return sequences.alone(self._marginals_at(sequences, at))
@@ -326,18 +335,21 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, LikelihoodModel):
         *,
         lengths: Collection[int] | None = None,
         groups: Any = None,
+        known: Any = None,
     ) -> np.ndarray | list[np.ndarray]:
         """Logarithm of `predict_proba`.
 
         Parameters
         ----------
-        X, times, lengths, groups : the sequences and their times
+        X, times, lengths, groups, known : as in `predict`
 
         Returns
         -------
         ndarray (n_steps, S), or a list of them; columns as in `classes_`
         """
-        return self._predict_log_proba(self._read(X, lengths, groups, times=times))
+        return self._predict_log_proba(
+            self._hold(self._read(X, lengths, groups, times=times), known)
+        )
 
     def log_likelihood(
         self,
@@ -346,6 +358,7 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, LikelihoodModel):
         *,
         lengths: Collection[int] | None = None,
         groups: Any = None,
+        known: Any = None,
     ) -> np.ndarray:
         """log P(Y, Acc) of each sequence, -inf for one without a feasible path.
 
@@ -357,7 +370,7 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, LikelihoodModel):
         -------
         ndarray (n_sequences,)
         """
-        return self._log_likelihoods(self._read(X, lengths, groups, times=times))
+        return self._log_likelihoods(self._hold(self._read(X, lengths, groups, times=times), known))
 
     def log_feasibility(
         self,

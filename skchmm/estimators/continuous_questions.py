@@ -27,6 +27,7 @@ class CTQuestionsMixin(AskingMixin):
         *,
         lengths: Collection[int] | None = None,
         groups: Any = None,
+        known: Any = None,
     ) -> JumpPath | list[JumpPath]:
         """The decoded states with the most likely jumps between them.
 
@@ -37,7 +38,7 @@ class CTQuestionsMixin(AskingMixin):
 
         Parameters
         ----------
-        X, times, lengths, groups : the sequences
+        X, times, lengths, groups, known : as in `predict`
 
         Returns
         -------
@@ -45,7 +46,7 @@ class CTQuestionsMixin(AskingMixin):
             With ``states``, ``times`` at which they are entered, ``segments``, ``log_prob``
             and ``exact``.
         """
-        sequences = self._read(X, lengths, groups, times=times)
+        sequences = self._hold(self._read(X, lengths, groups, times=times), known)
         frames = self._frames(sequences)
         chains = [self._chain().decoder] * sequences.n_sequences
         nodes, log_prob = chains[0].decode_nodes(frames, sequences.offsets, n_jobs=self.n_jobs)
@@ -58,11 +59,11 @@ class CTQuestionsMixin(AskingMixin):
             for s in bad:
                 part = slice(sequences.offsets[s], sequences.offsets[s + 1])
                 chains[s], nodes[part] = free, others[part]
-        known: dict = {}
+        filled: dict = {}
         paths = [
             fill_in(
                 chains[s], nodes[begin:end], frames.part(begin, end), sequences.times, s, begin,
-                self.classes_, known,
+                self.classes_, filled,
             )
             for s, (begin, end) in enumerate(sequences.ranges)
         ]  # fmt: skip
@@ -76,6 +77,7 @@ class CTQuestionsMixin(AskingMixin):
         *,
         lengths: Collection[int] | None = None,
         groups: Any = None,
+        known: Any = None,
     ) -> Paths | list[Paths]:
         """The k best assignments of states to the observations of each sequence.
 
@@ -84,7 +86,7 @@ class CTQuestionsMixin(AskingMixin):
 
         Parameters
         ----------
-        X, times, lengths, groups : the sequences
+        X, times, lengths, groups, known : as in `predict`
         k : int
 
         Returns
@@ -94,7 +96,7 @@ class CTQuestionsMixin(AskingMixin):
             stacked sequence, else a list with one such list per sequence.
         """
         check_number(k, "k must be a positive number of paths")
-        return self._kbest(self._read(X, lengths, groups, times=times), k)
+        return self._kbest(self._hold(self._read(X, lengths, groups, times=times), known), k)
 
     # ---------------------------------------------------------- probabilities
     def probability(
@@ -183,12 +185,13 @@ class CTQuestionsMixin(AskingMixin):
         *,
         lengths: Collection[int] | None = None,
         groups: Any = None,
+        known: Any = None,
     ) -> Explanation | list[Explanation]:
         """Why sequences have no feasible path.
 
         Parameters
         ----------
-        X, times, lengths, groups : the sequences
+        X, times, lengths, groups, known : as in `predict`
 
         Returns
         -------
@@ -196,7 +199,7 @@ class CTQuestionsMixin(AskingMixin):
             The smallest set of constraints (and zeros of the model) that together leave no path
             through these observations, and where the last path dies.
         """
-        return self._explain(self._read(X, lengths, groups, times=times))
+        return self._explain(self._hold(self._read(X, lengths, groups, times=times), known))
 
     def constraint_costs(
         self,

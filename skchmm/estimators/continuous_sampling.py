@@ -112,6 +112,7 @@ class CTSamplingMixin(AskingMixin):
         *,
         lengths: Collection[int] | None = None,
         groups: Any = None,
+        known: Any = None,
         random_state: Any = None,
         return_paths: bool = False,
     ) -> Any:
@@ -119,7 +120,7 @@ class CTSamplingMixin(AskingMixin):
 
         Parameters
         ----------
-        X, times, lengths, groups : the sequences
+        X, times, lengths, groups, known : as in `predict`
         n_samples : int, default=1
             Draws of each sequence.
         random_state : int, RandomState or None
@@ -134,7 +135,7 @@ class CTSamplingMixin(AskingMixin):
             With `return_paths`.
         """
         check_number(n_samples, "n_samples must be a positive number of paths")
-        sequences = self._read(X, lengths, groups, times=times)
+        sequences = self._hold(self._read(X, lengths, groups, times=times), known)
         random_state = self._random(random_state)
         drawn = self._answer_each(
             sequences, lambda chain, frames: _Drawn(chain, frames, n_samples, random_state)

@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..controller.progress import duration
 from ..exceptions import warn
 from ..inference.schedule import Allowed, each, ranges_of, steps_at_once, threads_of
+from ..sequences.labels import Known
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -154,7 +155,7 @@ class Part(NamedTuple):
     encoded: object
     offsets: np.ndarray
     weights: np.ndarray  # one per sequence
-    codes: np.ndarray | None  # known labels, -1 elsewhere
+    known: Known | None  # what is known of the labels
     gaps: np.ndarray | None  # since the step before, in continuous time
 
 
@@ -170,7 +171,7 @@ def parts_of(emission, data, n_states, n_jobs, *, least):
     """The data in parts of at least `least` steps, or as one where that is None."""
     times = data.sequences.times
     gaps = None if times is None else times.gaps
-    whole = Part(data.encoded, data.offsets, data.weights, data.codes, gaps)
+    whole = Part(data.encoded, data.offsets, data.weights, data.known, gaps)
     if least is None:
         return [whole]
     n_threads = 1 if emission._shares_work else threads_of(n_jobs)
@@ -180,12 +181,12 @@ def parts_of(emission, data, n_states, n_jobs, *, least):
 
 def _part(emission, data, begin, end):
     sequences = data.sequences.part(begin, end)
-    codes = data.codes
-    if codes is not None:
-        codes = codes[data.offsets[begin] : data.offsets[end]]
+    known = data.known
+    if known is not None:
+        known = known.part(data.offsets[begin], data.offsets[end])
     encoded = emission.encode(sequences.X, sequences.offsets, reset=False)
     gaps = None if sequences.times is None else sequences.times.gaps
-    return Part(encoded, sequences.offsets, data.weights[begin:end], codes, gaps)
+    return Part(encoded, sequences.offsets, data.weights[begin:end], known, gaps)
 
 
 def expect(chain, emission, parts, n_jobs, *, accumulate, check=None):
@@ -207,7 +208,7 @@ def expect(chain, emission, parts, n_jobs, *, accumulate, check=None):
         if part.gaps is not None:
             frames = frames.with_gaps(part.gaps)
         smoothed = chain.smooth(
-            frames if part.codes is None else frames.clamp(part.codes), part.offsets,
+            frames if part.known is None else frames.clamp(part.known), part.offsets,
             seq_weights=part.weights, counts=True, n_jobs=n_jobs,
         )  # fmt: skip
         return _collect(smoothed, frames, part, accumulate, keep=one)

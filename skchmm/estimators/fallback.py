@@ -30,7 +30,7 @@ def replace_posteriors(model, sequences, frames, bad, log_z, posteriors):
             posteriors[offsets[s] : offsets[s + 1]] = rows
 
         Relaxation(model).answer(sequences, frames, bad, _smooth, fill)
-        if model.algorithm != "posterior":  # whose path says which rules are broken
+        if model.algorithm not in ("posterior", "mea"):  # whose path says which rules are broken
             unused = np.empty(sequences.n_steps, dtype=np.int64)
             _relax(model, sequences, frames, bad, _decode, unused, log_z)
         return

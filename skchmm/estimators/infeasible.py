@@ -4,13 +4,18 @@ import numpy as np
 
 from ..exceptions import InfeasibleSequenceError, InfeasibleSequenceWarning, warn
 
+# Beyond so many steps, to find the smallest conflict takes longer than one waits for an error.
+LONGEST_EXPLAINED = 2000
 SHOWN = 8  # constraints listed in a message before the rest is only counted
 
 
 def report_infeasible(model, sequences, bad, frames):
     """Raise, or warn that sequences without a feasible path are answered without rules."""
     message = describe_infeasible(model, sequences, bad[0], frames, len(bad))
-    if hasattr(model, "explain"):
+    held = sequences.known is not None and _held(model, sequences, bad[0], frames.whole())
+    if held:
+        message += held
+    elif hasattr(model, "explain"):
         which = "which of them conflict, and where" if model._has_rules else "which"
         message += f" Call explain(X) to see {which}."
     if not model._has_rules:
@@ -48,11 +53,34 @@ def describe_infeasible(model, sequences, s, frames, n_bad=1):
     return f"{name} has no feasible path. The constraints are {rules}.{model._note}"
 
 
+def _held(model, sequences, s, frames):
+    """What the known labels of sequence s have to do with it, for a message; None if nothing."""
+    begin, end = sequences.ranges[s]
+    known = sequences.known.part(begin, end)
+    steps = np.flatnonzero(known.codes != -1).tolist()
+    if not steps:
+        return None
+    if hasattr(model, "explain") and end - begin <= LONGEST_EXPLAINED:
+        explainer = model._explainer(model._chain())
+        return f"\n{explainer.explain(sequences.names[s], frames.part(begin, end), known)}"
+    labels = [
+        f"{' or '.join(repr(model.classes_.tolist()[i]) for i in known.states_at(t))} at step {t}"
+        for t in steps[:SHOWN]
+    ]
+    more = f" and {len(steps) - SHOWN} more" if len(steps) > SHOWN else ""
+    return f" Its known labels are {', '.join(labels)}{more}."
+
+
 def _impossible_step(sequences, s, frames):
     """Say which step no state can have produced, if there is one."""
     step = frames.whole().impossible_step(*sequences.ranges[s])
     if step is None:
         return None
+    if sequences.known is not None and sequences.known.codes[sequences.offsets[s] + step] != -1:
+        return (
+            f"the known label at step {step} of {sequences.describe(s)} cannot have produced what "
+            "was observed there (its log-likelihood is -inf)."
+        )
     return (
         f"every state has probability zero at step {step} of {sequences.describe(s)} (all of its "
         "log-likelihoods are -inf)."

@@ -23,7 +23,7 @@ from ..emissions.base import steps_in_part
 from ..exceptions import InfeasibleSequenceError
 from ..sequences.aligned import read_step_weights, read_weights
 from ..sequences.forms import Sequences, read_labels
-from ..sequences.labels import choose_states, encode_labels
+from ..sequences.labels import Known, choose_states, read_known
 from .base import SequenceEstimator
 from .em import (
     CallbackSupportMixin,
@@ -35,12 +35,9 @@ from .em import (
     warn_not_converged,
     with_callbacks,
 )
-from .infeasible import describe_infeasible
+from .infeasible import LONGEST_EXPLAINED, describe_infeasible
 from .softness import keep_soft_weights, learn_soft_weights
 from .transitions import Transitions
-
-# Beyond so many steps, to find the smallest conflict takes longer than one waits for an error.
-LONGEST_EXPLAINED = 2000
 
 
 @dataclass(frozen=True)
@@ -49,12 +46,17 @@ class Data:
 
     sequences: Sequences
     sample_weight: object
-    codes: np.ndarray | None  # state index of each step, -1 where it is not known
+    known: Known | None  # what is known of the labels
     encoded: object = None  # the rows as the emission takes them
 
     @property
     def offsets(self):
         return self.sequences.offsets
+
+    @cached_property
+    def codes(self):
+        """State index of each step, -1 where it is not known."""
+        return None if self.known is None else np.maximum(self.known.codes, -1)
 
     @cached_property
     def step_weights(self):
@@ -136,8 +138,8 @@ class LikelihoodModel(CallbackSupportMixin, SequenceEstimator):
         sequences = self._read(X, lengths, groups, reset=True, **times)
         labels = None if y is None else read_labels(y, sequences)
         emission = self._begin(sequences, labels)
-        codes = None if y is None else encode_labels(labels, self.classes_)
-        data = Data(sequences, sample_weight, codes, self._encode(emission, sequences))
+        known = None if y is None else read_known(labels, self.classes_)
+        data = Data(sequences, sample_weight, known, self._encode(emission, sequences))
         before = list(getattr(self, "constraints_", []))
         self._compile(mine_constraints(self.constraints, y, lengths, groups))
         if data.is_labelled and self._counts_labels:
@@ -294,11 +296,11 @@ class LikelihoodModel(CallbackSupportMixin, SequenceEstimator):
         mine = frames.part(begin, end)
         if sequences.times is not None:
             mine = mine.with_gaps(sequences.times.gaps[begin:end])
-        if data.codes is not None:
-            mine = mine.clamp(data.codes[begin:end])
+        known = data.known and data.known.part(begin, end)
+        mine = mine.clamp(known)
         explainer = self._explainer(self._chain(parameters), parameters)
         others = f"\n{len(bad) - 1} more have none either." if len(bad) > 1 else ""
-        return f"{explainer.explain(sequences.names[bad[0]], mine)}{others}"
+        return f"{explainer.explain(sequences.names[bad[0]], mine, known)}{others}"
 
     @classmethod
     def _from_parameters(cls, parameters, states, emission, constraints, params):
@@ -322,19 +324,26 @@ class LikelihoodModel(CallbackSupportMixin, SequenceEstimator):
 
     # ------------------------------------------------------------- questions
     def log_likelihood(
-        self, X: Any, *, lengths: Collection[int] | None = None, groups: Any = None
+        self,
+        X: Any,
+        *,
+        lengths: Collection[int] | None = None,
+        groups: Any = None,
+        known: Any = None,
     ) -> np.ndarray:
         """log P(Y, Acc) of each sequence, -inf for one without a feasible path.
 
         Parameters
         ----------
         X, lengths, groups : the sequences
+        known : labels in the form of y, optional
+            As in `predict`; the probability is then that of these labels too.
 
         Returns
         -------
         ndarray (n_sequences,)
         """
-        return self._log_likelihoods(self._read(X, lengths, groups))
+        return self._log_likelihoods(self._hold(self._read(X, lengths, groups), known))
 
     def _log_likelihoods(self, sequences):
         return self._chain().log_likelihood(

@@ -19,13 +19,20 @@ class KBestMixin(AskingMixin):
     """`kbest`, for a `SequenceEstimator`."""
 
     def kbest(
-        self, X: Any, k: int, *, lengths: Collection[int] | None = None, groups: Any = None
+        self,
+        X: Any,
+        k: int,
+        *,
+        lengths: Collection[int] | None = None,
+        groups: Any = None,
+        known: Any = None,
     ) -> Paths | list[Paths]:
         """The k most probable feasible paths of each sequence.
 
         Parameters
         ----------
-        X, lengths, groups : the sequences
+        X, lengths, groups, known : the sequences and what is known of their labels
+            As in `predict`.
         k : int
 
         Returns
@@ -51,7 +58,7 @@ class KBestMixin(AskingMixin):
         ['a' 'b' 'a'] 0.0054
         """
         check_number(k, "k must be a positive number of paths")
-        return self._kbest(self._read(X, lengths, groups), k)
+        return self._kbest(self._hold(self._read(X, lengths, groups), known), k)
 
 
 class QuestionsMixin(KBestMixin):
@@ -134,13 +141,15 @@ class QuestionsMixin(KBestMixin):
         *,
         lengths: Collection[int] | None = None,
         groups: Any = None,
+        known: Any = None,
         random_state: Any = None,
     ) -> np.ndarray | list[np.ndarray]:
         """Draw feasible paths given the observations, exactly.
 
         Parameters
         ----------
-        X, lengths, groups : the sequences
+        X, lengths, groups, known : the sequences and what is known of their labels
+            As in `predict`.
         n_samples : int, default=1
             Paths of each sequence.
         random_state : int, RandomState or None
@@ -151,7 +160,8 @@ class QuestionsMixin(KBestMixin):
         ndarray of labels (n_samples, n_steps) for a single stacked sequence, else a list of them
         """
         check_number(n_samples, "n_samples must be a positive number of paths")
-        sequences, random_state = self._read(X, lengths, groups), self._random(random_state)
+        sequences = self._hold(self._read(X, lengths, groups), known)
+        random_state = self._random(random_state)
         drawn = self._answer_each(
             sequences, lambda chain, frames: chain.draw_paths(frames, n_samples, random_state)
         )

@@ -11,13 +11,19 @@ class ReasonsMixin(AskingMixin):
     """`explain` and `constraint_costs`, for a `LikelihoodModel` in discrete time."""
 
     def explain(
-        self, X: Any, *, lengths: Collection[int] | None = None, groups: Any = None
+        self,
+        X: Any,
+        *,
+        lengths: Collection[int] | None = None,
+        groups: Any = None,
+        known: Any = None,
     ) -> Explanation | list[Explanation]:
         """Why sequences have no feasible path.
 
         Parameters
         ----------
-        X, lengths, groups : the sequences
+        X, lengths, groups, known : the sequences and what is known of their labels
+            As in `predict`.
 
         Returns
         -------
@@ -39,7 +45,7 @@ class ReasonsMixin(AskingMixin):
         The last path dies at step 0: whatever is observed after it, none can be completed in 4 \
 steps. Some paths reach the end but may not end there.
         """
-        return self._explain(self._read(X, lengths, groups))
+        return self._explain(self._hold(self._read(X, lengths, groups), known))
 
     def constraint_costs(
         self, X: Any, *, lengths: Collection[int] | None = None, groups: Any = None

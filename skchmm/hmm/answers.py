@@ -8,6 +8,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..estimators.base import ALGORITHMS
+from ..estimators.marginal_paths import path_of_marginals
 from ..estimators.questions import QuestionsMixin
 from ..inference.sampling import draw_constrained_paths
 from .hooks import as_rows, overridden
@@ -51,31 +52,32 @@ class AnswersMixin(QuestionsMixin):
         Parameters
         ----------
         X, lengths, groups : the sequences
-        algorithm : {"viterbi", "map", "posterior"}, optional
+        algorithm : {"viterbi", "map", "posterior", "mea"}, optional
             Default: that of the model.
 
         Returns
         -------
         log_prob : float
             Over all sequences together: log P(path, X) for "viterbi", the sum of the largest
-            posteriors for "map", the sum of the log posteriors along the path for "posterior".
+            posteriors for "map", the sum of the log posteriors along the path for "posterior",
+            that of the posteriors for "mea".
         state_sequence : array of states (n_samples,), or a list of them for a list
         """
         algorithm = algorithm or self.algorithm
         if algorithm not in ALGORITHMS:
             raise ValueError(f"Unknown decoder {algorithm!r}; use one of {ALGORITHMS}.")
         sequences = self._read(X, lengths, groups)
-        if algorithm != "posterior" and overridden(self, f"_decode_{algorithm}"):
+        if algorithm in ("viterbi", "map") and overridden(self, f"_decode_{algorithm}"):
             return self._decode_each(sequences, getattr(self, f"_decode_{algorithm}"))
         frames = self._pending(sequences)
         if algorithm == "viterbi":
             path, values = self._best_paths(sequences, frames, self.classes_)
         else:
             posteriors = self._posteriors(sequences, frames)
-            path, values = posteriors.argmax(axis=1), posteriors.max(axis=1)
+            path = path_of_marginals(self, sequences, posteriors, algorithm)
+            values = posteriors[np.arange(len(path)), path]
             if algorithm == "posterior":
-                path = self._feasible_path(sequences, posteriors)
-                values = np.log(posteriors[np.arange(len(path)), path])
+                values = np.log(values)
             path = self.classes_.take(path)
         return float(np.sum(values)), sequences.restore(path)
 

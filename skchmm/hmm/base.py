@@ -45,9 +45,10 @@ class BaseHMM(LearningMixin, AnswersMixin, ReasonsMixin, LikelihoodModel):
         Number of states. With `states`, or labels in `fit`, 1 stands for as many as these name.
     startprob_prior, transmat_prior : float or array, default=1.0
         Parameters of the Dirichlet priors of `startprob_` and of the rows of `transmat_`.
-    algorithm : {"viterbi", "map", "posterior"}, default="viterbi"
+    algorithm : {"viterbi", "map", "posterior", "mea"}, default="viterbi"
         What `predict` and `decode` return: the most probable path; the most probable state of each
-        step; the feasible path with the largest sum of log marginals.
+        step; the feasible path with the largest sum of log marginals; that with the largest sum of
+        marginals.
     random_state : int, RandomState or None
         For start values and sampling.
     n_iter : int, default=10

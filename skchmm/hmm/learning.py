@@ -256,7 +256,7 @@ class LearningMixin:
         scaling = self.implementation == "scaling"
         for s, (begin, end) in enumerate(data.sequences.ranges):
             mine, weight = frames.part(begin, end), data.weights[s : s + 1]
-            held = mine if data.codes is None else mine.clamp(data.codes[begin:end])
+            held = mine if data.known is None else mine.clamp(data.known.part(begin, end))
             smoothed = chain.smooth(
                 held, np.array([0, end - begin]), seq_weights=weight, counts=True
             )

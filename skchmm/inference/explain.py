@@ -38,7 +38,10 @@ class Explanation:
     transitions : list of (label, label)
         The transitions whose probability is zero, as far as the conflict needs them.
     steps : dict
-        The steps whose observations the conflict needs: {step: labels that can have produced it}.
+        The steps whose observations, or known labels, the conflict needs: {step: labels that can
+        have produced it}.
+    known : dict
+        Of these steps, those whose label is known, or one of several: {step: these labels}.
     position : int
         The first step t such that no path of this length agrees with all constraints, the chain
         and the observations up to t, whatever the later ones are.
@@ -75,6 +78,7 @@ class Explanation:
     starts: list = field(default_factory=list)
     transitions: list = field(default_factory=list)
     steps: dict = field(default_factory=dict)
+    known: dict = field(default_factory=dict)
     position: int | None = None
     forward_position: int | None = None
     smallest: bool = True
@@ -89,13 +93,18 @@ class Explanation:
             f"{i!r} is never followed by {j!r} (transition probability zero)"
             for i, j in self.transitions
         ]
-        lines += [
-            f"step {t}: "
-            + (f"only {_listed(labels)}" if labels else "no state")
-            + " can have produced the observation"
-            for t, labels in self.steps.items()
-        ]
-        return lines
+        return lines + [self._reason_at(t, labels) for t, labels in self.steps.items()]
+
+    def _reason_at(self, t, labels):
+        known = self.known.get(t)
+        if known is None:
+            which = f"only {_listed(labels)}" if labels else "no state"
+            return f"step {t}: {which} can have produced the observation"
+        line = f"step {t}: known to be {_listed(known)}"
+        if len(labels) == len(known):
+            return line
+        which = f"of which only {_listed(labels)}" if labels else "which"
+        return f"{line}, {which} can{'' if labels else 'not'} have produced the observation"
 
     def __str__(self):
         name = f"Sequence {self.sequence!r} ({self.n_steps} steps)"
@@ -156,13 +165,14 @@ class Explainer:
         self._chain_of, self._max_nodes = chain_of, max_nodes
         self._products, self._chains = {}, {}
 
-    def explain(self, sequence, frames):
-        """Explain one infeasible sequence."""
+    def explain(self, sequence, frames, known=None):
+        """Explain one infeasible sequence, in whose frames known labels are held."""
         allowed = frames.dense() > -np.inf
         conflict = _Conflict(self, allowed, frames.gaps)
         possible = Frames(np.where(allowed, 0.0, -np.inf), gaps=frames.gaps)
         position, forward_position = self.chain.death(possible)
         states = self.states
+        held = {t: None if known is None else known.states_at(t) for t in conflict.steps}
         return Explanation(
             sequence,
             len(allowed),
@@ -174,6 +184,7 @@ class Explainer:
             steps={
                 t: [states[i] for i in np.flatnonzero(allowed[t]).tolist()] for t in conflict.steps
             },
+            known={t: [states[i] for i in at] for t, at in held.items() if at is not None},
             position=position,
             forward_position=forward_position,
             smallest=conflict.smallest and not conflict.gave_up,

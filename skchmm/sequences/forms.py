@@ -50,17 +50,20 @@ class Sequences:
         What messages call the rows.
     times : Times or None
         When the rows were observed, in continuous time.
+    known : Known or None
+        What is known of the labels of the rows.
     """
 
-    __slots__ = ("X", "form", "ids", "name", "offsets", "times")
+    __slots__ = ("X", "form", "ids", "known", "name", "offsets", "times")
 
-    def __init__(self, X, offsets, form, ids=None, name="X", times=None):
+    def __init__(self, X, offsets, form, ids=None, name="X", times=None, known=None):
         self.X = X
         self.offsets = offsets
         self.form = form
         self.ids = ids
         self.name = name
         self.times = times
+        self.known = known
 
     @property
     def n_steps(self):
@@ -104,11 +107,13 @@ class Sequences:
         X = self.X.iloc[first:last] if hasattr(self.X, "iloc") else self.X[first:last]
         offsets = self.offsets[begin : end + 1] - first
         times = None if self.times is None else self.times.part(begin, end, self.offsets)
-        return Sequences(X, offsets, self.form, self.ids and self.ids[begin:end], self.name, times)
+        known = None if self.known is None else self.known.part(first, last)
+        ids = self.ids and self.ids[begin:end]
+        return Sequences(X, offsets, self.form, ids, self.name, times, known)
 
     def at(self, times):
         """The same sequences with these times."""
-        return Sequences(self.X, self.offsets, self.form, self.ids, self.name, times)
+        return Sequences(self.X, self.offsets, self.form, self.ids, self.name, times, self.known)
 
     def split(self, values):
         """Cut one value (or row) a step into a list with one array (view) a sequence."""

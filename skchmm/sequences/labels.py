@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Iterable, Mapping, Set
+from typing import NamedTuple
 
 import numpy as np
 
@@ -163,7 +164,7 @@ def choose_states(states, n_states, labels, default=None):
 
 def _distinct(labels):
     try:
-        return set(labels)
+        return {x for label in labels for x in (label if isinstance(label, Set) else (label,))}
     except TypeError:
         wrong = next(label for label in labels if not _is_hashable(label))
         raise ValueError(f"Labels are strings or integers; y has {_cut(repr(wrong))}.") from None
@@ -198,9 +199,63 @@ def _is_minus_one(value):
     return isinstance(value, (int, np.integer)) and value == -1
 
 
-def encode_labels(labels, classes):
-    """Indices into classes; -1 where the label is missing. Unknown labels are an error."""
+class Known(NamedTuple):
+    """What is known of the labels of steps."""
+
+    codes: np.ndarray  # the state of each step; -1: not known, -2 - k: one of those in sets[k]
+    sets: np.ndarray  # (n_sets, n_states) bool
+
+    def part(self, begin, end):
+        """The same of steps begin..end-1."""
+        return Known(self.codes[begin:end], self.sets)
+
+    def impose(self, scores):
+        """Scores (n_steps, n_states), -inf where a step is known not to be in that state."""
+        one, several = np.flatnonzero(self.codes >= 0), np.flatnonzero(self.codes < -1)
+        scores, states = scores.copy(), self.codes[one]
+        kept = scores[one, states]
+        scores[one] = -np.inf
+        scores[one, states] = kept
+        scores[several] = np.where(self.sets[-2 - self.codes[several]], scores[several], -np.inf)
+        return scores
+
+    def states_at(self, step):
+        """Numbers of the states that a step may be in, None if nothing is known of it."""
+        code = int(self.codes[step])
+        if code < -1:
+            return np.flatnonzero(self.sets[-2 - code]).tolist()
+        return None if code == -1 else [code]
+
+
+def read_known(labels, classes, name="y"):
+    """`Known` from labels, of which some may be missing and some be sets of labels."""
+    codes, sets = encode_labels(labels, classes, name), {}
+    if labels.dtype.kind == "O":
+        states = tuple(classes.tolist())
+        for row, value in enumerate(labels.tolist()):
+            if not isinstance(value, Set):
+                continue
+            value = frozenset(map(plain, value))
+            problem = unknown_labels(as_labels(value), states)
+            if problem or not value:
+                problem = problem or "the set of labels is empty, so that none is possible"
+                raise ValueError(f"{name}, row {row}: {problem}.")
+            if len(value) == 1:
+                codes[row] = states.index(next(iter(value)))
+            elif len(value) < len(states):
+                codes[row] = -2 - sets.setdefault(value, len(sets))
+    members = [[state in value for state in classes.tolist()] for value in sets]
+    return Known(codes, np.array(members, dtype=bool).reshape(len(sets), len(classes)))
+
+
+def encode_labels(labels, classes, name="y"):
+    """Indices into classes; -1 where the label is missing, or one of several.
+
+    Unknown labels are an error.
+    """
     known = known_labels(labels, minus_one=-1 not in classes.tolist())
+    if labels.dtype.kind == "O":
+        known &= ~is_set(labels)
     codes = np.full(len(labels), -1, dtype=np.int64)
     if labels.dtype.kind == "O" or classes.dtype.kind == "O":
         number = {label: k for k, label in enumerate(classes.tolist())}
@@ -215,10 +270,15 @@ def encode_labels(labels, classes):
     if (codes == -2).any():
         strange = list(dict.fromkeys(labels[codes == -2].tolist()))[:5]
         raise ValueError(
-            f"y has labels that the model does not know: {strange}. It knows {classes.tolist()}; "
-            "give states= to fit for all labels that can occur."
+            f"{name} has labels that the model does not know: {strange}. It knows "
+            f"{classes.tolist()}; give states= to fit for all labels that can occur."
         )
     return codes
+
+
+def is_set(labels):
+    """Which values of an object array are sets, one label of which is right."""
+    return np.fromiter((isinstance(x, Set) for x in labels.tolist()), bool, len(labels))
 
 
 def missing_labels(labels, sentinel=None):

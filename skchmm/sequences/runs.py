@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .labels import missing_labels, sort_key, unknown_labels
+from .labels import is_set, missing_labels, sort_key, unknown_labels
 from .values import is_missing
 
 
@@ -62,7 +62,8 @@ def read_runs(sequences, states=None):
     """
     path, offsets = sequences.X, sequences.offsets
     if path.dtype.kind == "O":
-        path = np.where(missing_labels(path, sentinel=-1), None, path)  # NA compares to nothing
+        missing = missing_labels(path, sentinel=-1) | is_set(path)
+        path = np.where(missing, None, path)  # NA compares to nothing
     changes = np.empty(len(path), dtype=bool)
     changes[0] = True
     np.not_equal(path[1:], path[:-1], out=changes[1:], casting="unsafe")

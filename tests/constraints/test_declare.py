@@ -59,6 +59,11 @@ DEFINITIONS = {
     "ChainPrecedence": chain_precedence,
     "ChainSuccession": lambda p: chain_response(p) and chain_precedence(p),
     "NotCoExistence": lambda p: not ("a" in p and "b" in p),
+    "NotRespondedExistence": lambda p: "a" not in p or "b" not in p,
+    "NotResponse": lambda p: not any(s > t for t in times(p, "a") for s in times(p, "b")),
+    "NotPrecedence": lambda p: not any("a" in p[:t] for t in times(p, "b")),
+    "NotChainResponse": lambda p: not any(p[t + 1 : t + 2] == ("b",) for t in times(p, "a")),
+    "NotChainPrecedence": lambda p: not any(t > 0 and p[t - 1] == "a" for t in times(p, "b")),
     "NotSuccession": lambda p: all(s < t for t in times(p, "a") for s in times(p, "b")),
     "NotChainSuccession": lambda p: ("a", "b") not in zip(p, p[1:]),
     "Choice": lambda p: "a" in p or "b" in p,
@@ -73,7 +78,8 @@ ENDS = {"Init": lambda p: p[0] == "a", "End": lambda p: p[-1] == "a"}
 
 
 def test_all_templates_are_here():
-    assert set(declare.__all__) == {*DEFINITIONS, *UNARY, *ENDS}
+    models = {"read_decl", "write_decl", "from_pm4py"}
+    assert set(declare.__all__) == {*DEFINITIONS, *UNARY, *ENDS, *models}
 
 
 @pytest.mark.parametrize("name", sorted(DEFINITIONS))

@@ -206,7 +206,7 @@ def test_many_equal_gaps_take_the_short_way(monkeypatch):
         close(one, other, 1e-9, 1e-12)
 
 
-@pytest.mark.parametrize("algorithm", ["viterbi", "posterior", "map"])
+@pytest.mark.parametrize("algorithm", ["viterbi", "posterior", "mea", "map"])
 def test_equal_gaps_give_the_discrete_model(algorithm):
     rng = np.random.default_rng(5)
     generator, startprob = random_generator(rng, 3), rng.dirichlet(np.ones(3))
@@ -235,17 +235,18 @@ def test_equal_gaps_give_the_discrete_model(algorithm):
             assert path.tolist() == other.tolist()
 
 
-def test_posterior_algorithm_is_the_best_feasible_sum():
+@pytest.mark.parametrize(("algorithm", "scale"), [("posterior", np.log), ("mea", np.asarray)])
+def test_other_algorithms_are_the_best_feasible_sums(algorithm, scale):
     rng = np.random.default_rng(8)
     generator = random_generator(rng, 3, sparse=True)
     rules = [ExactVisits("b", 1)]
-    model = model_of(np.ones(3) / 3, generator, rules, algorithm="posterior")
+    model = model_of(np.ones(3) / 3, generator, rules, algorithm=algorithm)
     gaps = np.array([0.0, 1.0, 0.3, 0.0, 2.0])
     log_b = np.log(rng.random((5, 3)))
     marginals = model.predict_proba(log_b, np.cumsum(gaps))
     truth = KilledChain(np.ones(3) / 3, generator, compile(rules, STATES))
     scores = {
-        states: np.log([marginals[t, i] for t, i in enumerate(states)]).sum()
+        states: scale([marginals[t, i] for t, i in enumerate(states)]).sum()
         for _, states in truth.all_paths(gaps, log_b)
     }
     path = model.predict(log_b, np.cumsum(gaps))

@@ -339,6 +339,7 @@ class TestEM:
         ({"duration": "normal"}, "duration must be one of"),
         ({"duration_smoothing": -1}, "duration_smoothing must not be negative"),
         ({"algorithm": "posterior"}, "algorithm must be 'viterbi' or 'map'"),
+        ({"algorithm": "mea"}, "algorithm must be 'viterbi' or 'map'"),
         ({"smoothing": -1}, "smoothing must not be negative"),
     ],
 )

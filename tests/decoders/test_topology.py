@@ -55,7 +55,7 @@ def test_em_runs_before_the_mask():
     np.testing.assert_allclose(masked.transmat_[1:], free.transmat_[1:])
 
 
-@pytest.mark.parametrize("algorithm", ["viterbi", "posterior", "map"])
+@pytest.mark.parametrize("algorithm", ["viterbi", "posterior", "mea", "map"])
 @pytest.mark.parametrize("seed", range(5))
 def test_inference_is_that_of_the_masked_chain(seed, algorithm):
     rng = np.random.default_rng(seed)

@@ -76,6 +76,10 @@ def test_answers(name, params, rules):
     assert value == pytest.approx(truth.marginals().max(axis=1).sum())
     _, path = made.decode(X, algorithm="posterior")
     assert satisfies(path.tolist(), rules, LABELS)
+    value, path = made.decode(X, algorithm="mea")
+    steps, marginals = np.arange(len(X)), truth.marginals()
+    assert value == pytest.approx(max(marginals[steps, list(p)].sum() for p in truth.paths))
+    assert value == pytest.approx(marginals[steps, [LABELS.index(x) for x in path]].sum())
 
 
 @each_case

@@ -98,7 +98,7 @@ def test_equals_enumeration(problem, block, fill):
 
 
 def check_posterior_path(model, truth, marginals, log_b, states):
-    """algorithm="posterior" maximises the sum of log marginals over feasible paths."""
+    """Feasible paths maximise the sum of log marginals ("posterior") or of marginals ("mea")."""
     model.set_params(algorithm="posterior")
     path = [states.index(x) for x in model.predict(log_b)]
     with np.errstate(divide="ignore"):
@@ -107,6 +107,11 @@ def check_posterior_path(model, truth, marginals, log_b, states):
     best = max(log_marginals[steps, list(p)].sum() for p in truth.paths)
     assert tuple(path) in truth.paths
     assert log_marginals[steps, path].sum() >= best - 1e-6 * max(1.0, abs(best))
+    model.set_params(algorithm="mea")
+    path = [states.index(x) for x in model.predict(log_b)]
+    best = max(marginals[steps, list(p)].sum() for p in truth.paths)
+    assert tuple(path) in truth.paths
+    assert marginals[steps, path].sum() >= best - 1e-8
     model.set_params(algorithm="map")
     chosen = [states.index(x) for x in model.predict(log_b)]
     np.testing.assert_allclose(marginals[steps, chosen], marginals.max(axis=1), atol=1e-8)

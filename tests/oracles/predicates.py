@@ -127,6 +127,26 @@ def visit_by(path, states, deadline):
     return any(label in as_set(states) for t, label in enumerate(path) if t <= deadline)
 
 
+def tag_scheme(path, scheme, entities, outside="O", separator="-"):
+    """The rules of each scheme, tag by tag."""
+    begin, inside, end = "BME" if scheme == "BMES" else "BIL"
+    for e in as_set(entities):
+        tags = [x.split(separator)[0] if x.endswith(separator + e) else None for x in path]
+        for t, tag in enumerate(tags):
+            before = tags[t - 1] if t else None
+            after = tags[t + 1] if t + 1 < len(tags) else None
+            if scheme == "BIO" and tag == "I" and before not in ("B", "I"):
+                return False
+            if scheme == "IOB1" and tag == "B" and before not in ("B", "I"):
+                return False
+            if scheme in ("BILOU", "BMES"):
+                if tag in (inside, end) and before not in (begin, inside):
+                    return False
+                if tag in (begin, inside) and after not in (inside, end):
+                    return False
+    return True
+
+
 PREDICATES = {
     "Precedence": precedence,
     "ForbiddenEdges": forbidden_edges,

@@ -1,52 +1,15 @@
-"""The templates of the process language Declare, by their names.
-
-Each returns a constraint: an :class:`~skchmm.constraints.LTLf` formula, or the constraint of the
-catalog that says the same. An event is a step of the path; a and b are labels or collections of
-labels; of a collection, any one label will do. :class:`~skchmm.constraints.LTLf` explains how to
-read the formulas.
-
-Examples
---------
->>> from skchmm.constraints import declare
->>> declare.Response("order", {"deliver", "refund"})
-LTLf('G(order -> F {deliver refund})')
-"""
+"""Declare's templates, one function each."""
 
 from collections.abc import Callable
 from typing import TypeVar
 
-from ..controller.checking import check_integer
-from ..sequences.labels import as_labels
-from .base import Constraint, States
-from .boundary import EndsIn, StartsIn
-from .ltlf import WORDS, LTLf
-from .syntax import quote
-from .visitation import Occupancy
-
-__all__ = [
-    "Absence",
-    "AlternatePrecedence",
-    "AlternateResponse",
-    "AlternateSuccession",
-    "ChainPrecedence",
-    "ChainResponse",
-    "ChainSuccession",
-    "Choice",
-    "CoExistence",
-    "End",
-    "Exactly",
-    "ExclusiveChoice",
-    "Existence",
-    "Init",
-    "NotChainSuccession",
-    "NotCoExistence",
-    "NotSuccession",
-    "Precedence",
-    "RespondedExistence",
-    "Response",
-    "Succession",
-]
-
+from ...controller.checking import check_integer
+from ...sequences.labels import as_labels
+from ..base import Constraint, States
+from ..boundary import EndsIn, StartsIn
+from ..ltlf import WORDS, LTLf
+from ..syntax import quote
+from ..visitation import Occupancy
 
 Template = TypeVar("Template", bound=Callable[..., Constraint])
 
@@ -197,6 +160,36 @@ def ChainSuccession(a: States, b: States) -> Constraint:
 def NotCoExistence(a: States, b: States) -> Constraint:
     """a and b do not both occur: ``!(F a & F b)``."""
     return _formula("!(F {a} & F {b})", a, b)
+
+
+@_shown('"a", "b"', "aac", "bca", "NotCoExistence, RespondedExistence")
+def NotRespondedExistence(a: States, b: States) -> Constraint:
+    """If a occurs, b does not, neither before nor after: ``F a -> !F b``."""
+    return _formula("F {a} -> !F {b}", a, b)
+
+
+@_shown('"a", "b"', "ba", "acb", "Response, NotSuccession")
+def NotResponse(a: States, b: States) -> Constraint:
+    """After a, b does not occur: ``G(a -> !F b)``."""
+    return _formula("G({a} -> !F {b})", a, b)
+
+
+@_shown('"a", "b"', "ba", "acb", "Precedence, NotSuccession")
+def NotPrecedence(a: States, b: States) -> Constraint:
+    """Before b, a has not occurred, which is to say: ``G(a -> !F b)``."""
+    return _formula("G({a} -> !F {b})", a, b)
+
+
+@_shown('"a", "b"', "acb", "ab", "ChainResponse, NotChainSuccession")
+def NotChainResponse(a: States, b: States) -> Constraint:
+    """Right after a, b does not occur: ``G(a -> !X b)``."""
+    return _formula("G({a} -> !X {b})", a, b)
+
+
+@_shown('"a", "b"', "acb", "ab", "ChainPrecedence, NotChainSuccession")
+def NotChainPrecedence(a: States, b: States) -> Constraint:
+    """Right before b, a does not occur: ``G(b -> !Y a)``."""
+    return _formula("G({b} -> !Y {a})", a, b)
 
 
 @_shown('"a", "b"', "ba", "acb", "Succession, NotChainSuccession")
