@@ -3,6 +3,7 @@
 from .base import Emission, Frames
 from .bernoulli import Bernoulli
 from .categorical import Categorical
+from .classifier import ClassifierEmission
 from .exponential import Exponential
 from .gamma import Gamma
 from .gaussian import Gaussian
@@ -14,7 +15,7 @@ from .poisson import Poisson
 from .precomputed import Precomputed
 from .product import Product
 from .resolution import resolve
-from .sklearn_models import ClassifierEmission, DensityEmission
+from .sklearn_models import DensityEmission
 from .student_t import StudentT
 from .von_mises import VonMises
 

@@ -139,7 +139,7 @@ class Product(Emission):
         return [column for columns in self.emissions for column in _as_tuple(columns)]
 
     @property
-    def finds_columns(self) -> bool:
+    def finds_columns(self) -> bool:  # type: ignore[override]
         """Whether columns are looked up by name, so that their order does not count."""
         return all(isinstance(column, str) for column in self._columns())
 
@@ -288,7 +288,7 @@ class Product(Emission):
         are missing.
         """
         rng = check_random_state(random_state)
-        drawn: dict[Hashable, np.ndarray] = {}
+        drawn: dict[Any, np.ndarray] = {}
         for columns, part in zip(self.emissions_, self._parts()):
             drawn |= zip(_as_tuple(columns), part.sample(path, rng).T)
         order = getattr(self, "_order", self._columns())

@@ -9,6 +9,7 @@ from ..sequences.values import is_missing
 from .base import Emission
 from .bernoulli import Bernoulli
 from .categorical import Categorical
+from .classifier import ClassifierEmission
 from .exponential import Exponential
 from .gamma import Gamma
 from .gaussian import Gaussian
@@ -19,7 +20,7 @@ from .negative_binomial import NegativeBinomial
 from .poisson import Poisson
 from .precomputed import Precomputed
 from .product import Product
-from .sklearn_models import ClassifierEmission, DensityEmission
+from .sklearn_models import DensityEmission
 from .student_t import StudentT
 from .vocabulary import columns_of
 from .von_mises import VonMises
