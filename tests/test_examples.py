@@ -84,6 +84,16 @@ def _(names, printed):
     assert "114,135 letters" in printed
 
 
+@looks_at("geyser")
+def _(names, printed):
+    assert names["model"].emission_.emissions_["seconds"].shapes_.shape == (3, 1)
+    transmat = names["model"].transmat_[names["order"]][:, names["order"]]
+    assert transmat[0, 1:].sum() > 0.95  # a short eruption is followed by a long one
+    assert "lasts 118 seconds, at night 'short'" in printed
+    history = [model.history_[-1] for model in names["models"].values()]
+    assert history == sorted(history)
+
+
 @looks_at("controllers")
 def _(names, printed):
     sizes = [len(controller.accept) for controller in names["controllers"]]

@@ -198,6 +198,7 @@ class Emission(BaseEstimator):
 
     default_init = "random"
     needs_labels = False  # True: cannot be learned by EM, only from labelled rows
+    finds_columns = False  # True: looks columns of a dataframe up by name, in any order
     # The fewest steps that are worth a call of their own. None: what a row gives may depend, be it
     # in the last bit, on the sequences that come with it, or only one thread may ask at a time.
     part_steps: int | None = None

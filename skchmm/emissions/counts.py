@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from .base import read_numeric
-from .numeric import Rows
+from .numeric import Rows, check_values
 
 
 class CountRows(Rows):
@@ -27,11 +27,9 @@ class CountRows(Rows):
 def read_counts(X, emission):
     """Like `read_numeric`, for nonnegative whole numbers, as `CountRows`."""
     counts = read_numeric(X, emission)
-    bad = (counts < 0) | (counts != np.rint(counts)) & ~np.isnan(counts)
-    if bad.any():
-        row, column = np.argwhere(bad)[0]
-        raise ValueError(
-            f"{emission} emissions need counts (0, 1, 2, ...), but row {row}, column {column} "
-            f"of X is {counts[row, column]:g}."
-        )
+    check_values(counts, is_count(counts), "counts (0, 1, 2, ...)", emission, X)
     return CountRows(counts)
+
+
+def is_count(values):
+    return (values >= 0) & (values == np.rint(values))

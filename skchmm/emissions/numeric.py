@@ -53,6 +53,18 @@ class Rows:
         return any(len(columns) < self.X.shape[1] for columns, _ in self.patterns)
 
 
+def check_values(values, allowed, needs, emission, X):
+    """Refuse values that a distribution does not have; what is said of missing ones is ignored."""
+    wrong = ~(allowed | np.isnan(values))
+    if wrong.any():
+        row, j = np.argwhere(wrong)[0]
+        column = repr(X.columns[j]) if hasattr(X, "columns") else j
+        raise ValueError(
+            f"{emission} emissions need {needs}, but row {row}, column {column} of X is "
+            f"{values[row, j]:g}."
+        )
+
+
 def _patterns(observed):
     if observed.shape[1] <= 62:
         codes = observed @ (1 << np.arange(observed.shape[1]))

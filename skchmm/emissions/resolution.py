@@ -7,22 +7,38 @@ from sklearn.base import clone, is_classifier
 
 from ..sequences.values import is_missing
 from .base import Emission
+from .bernoulli import Bernoulli
 from .categorical import Categorical
+from .classifier import ClassifierEmission
+from .exponential import Exponential
+from .gamma import Gamma
 from .gaussian import Gaussian
 from .gmm import GMM
+from .lognormal import LogNormal
 from .multinomial import Multinomial
+from .negative_binomial import NegativeBinomial
 from .poisson import Poisson
 from .precomputed import Precomputed
-from .sklearn_models import ClassifierEmission, DensityEmission
+from .product import Product
+from .sklearn_models import DensityEmission
+from .student_t import StudentT
 from .vocabulary import columns_of
+from .von_mises import VonMises
 
 _BY_NAME = {
+    "bernoulli": Bernoulli,
     "categorical": Categorical,
+    "exponential": Exponential,
+    "gamma": Gamma,
     "gaussian": Gaussian,
     "gmm": GMM,
+    "lognormal": LogNormal,
     "multinomial": Multinomial,
+    "negative_binomial": NegativeBinomial,
     "poisson": Poisson,
     "precomputed": Precomputed,
+    "student_t": StudentT,
+    "von_mises": VonMises,
 }
 
 
@@ -33,8 +49,9 @@ def resolve(emission: Any, X: Any = None) -> Emission:
     ----------
     emission : str, Emission, classifier or density estimator
         ``"auto"`` looks at X: floating-point columns mean Gaussian (whole numbers beside them are
-        numbers too), anything else categorical. A column of Python objects counts as floating-point
-        if it holds at least one float, and nothing but numbers and missing values.
+        numbers too), anything else categorical, and columns of both kinds a `Product` of the two. A
+        column of Python objects counts as floating-point if it holds at least one float, and
+        nothing but numbers and missing values.
     X : array or dataframe
         Flat rows; only needed for ``"auto"``.
     """
@@ -69,24 +86,28 @@ def _by_type(X):
     kinds = [_kind(X)] if plain else [_kind(column) for column in columns_of(X)]
     if "float" not in kinds:
         return Categorical()
-    if "symbol" in kinds:
-        column = kinds.index("symbol")
-        raise ValueError(
-            "emission='auto' cannot tell what to do with X: some columns are floating-point, but "
-            f"column {column} holds symbols. Choose an emission, or convert the columns."
-        )
-    return Gaussian()
+    if "symbol" not in kinds:
+        return Gaussian()
+    names = list(range(len(kinds)))
+    if hasattr(X, "columns") and len(set(map(str, X.columns))) == len(kinds):
+        names = list(map(str, X.columns))
+    numbers = tuple(name for name, kind in zip(names, kinds) if kind != "symbol")
+    symbols = tuple(name for name, kind in zip(names, kinds) if kind == "symbol")
+    return Product(
+        {
+            numbers if len(numbers) > 1 else numbers[0]: Gaussian(),
+            symbols if len(symbols) > 1 else symbols[0]: Categorical(),
+        }
+    )
 
 
 def _kind(column):
     if column.dtype.kind == "c":
         raise ValueError(f"Complex data not supported\n{column}\n")
     if column.dtype.kind != "O":
-        return {"f": "float", "i": "whole", "u": "whole", "b": "whole"}.get(
-            column.dtype.kind, "symbol"
-        )
+        return {"f": "float", "i": "whole", "u": "whole"}.get(column.dtype.kind, "symbol")
     kinds = {type(value) for value in column.tolist() if not is_missing(value)}
     numbers = (int, float, np.integer, np.floating)
-    if not kinds or not all(issubclass(kind, numbers) for kind in kinds):
+    if not kinds or kinds == {bool} or not all(issubclass(kind, numbers) for kind in kinds):
         return "symbol" if kinds else "whole"
     return "float" if any(issubclass(kind, (float, np.floating)) for kind in kinds) else "whole"

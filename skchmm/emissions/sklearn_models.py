@@ -1,4 +1,4 @@
-"""Emissions made of scikit-learn models: a classifier, or a density estimator a state."""
+"""Emissions made of scikit-learn models: what they share, and one density estimator per state."""
 
 from copy import copy
 from typing import Any, NoReturn, Self
@@ -30,7 +30,9 @@ class _RawRows:
         return self.X.iloc[rows] if hasattr(self.X, "iloc") else self.X[rows]
 
 
-class _ModelEmission(Emission):
+class ModelEmission(Emission):
+    """An emission that leaves learning, and missing values in part of a row, to another model."""
+
     needs_labels = True
 
     def encode(self, X: Any, offsets: np.ndarray | None = None, *, reset: bool) -> Any:
@@ -80,7 +82,8 @@ class _ModelEmission(Emission):
         )
 
 
-def _fit_clone(model, X, weights, y=None):
+def fit_clone(model, X, weights, y=None):
+    """A clone of a model, fitted to rows with weights."""
     model = clone(model)
     arguments = (X,) if y is None else (X, y)
     if np.all(weights == weights[0]):
@@ -90,96 +93,7 @@ def _fit_clone(model, X, weights, y=None):
     return model.fit(*arguments, sample_weight=weights)
 
 
-class ClassifierEmission(_ModelEmission):
-    """Any classifier with ``predict_proba``, turned round by Bayes' rule.
-
-    The log-likelihood is log P(state | row) - log P(state), up to a term that all states share; the
-    priors are the shares of the states in the training rows. Rows missing as a whole are
-    marginalised out; other missing values are left to the classifier.
-
-    Parameters
-    ----------
-    classifier : scikit-learn classifier
-        Fitted as a clone.
-    min_proba : float, default=1e-12
-        Smaller probabilities are raised to this, so that a classifier that says 0 does not
-        forbid a state. A state without training rows gets the log-likelihood log(min_proba).
-
-    Attributes
-    ----------
-    classifier_ : the fitted clone, or None when all training rows had one state
-    priors_ : ndarray of shape (n_states,)
-
-    See Also
-    --------
-    Precomputed : Log-likelihoods that are already known.
-    DensityEmission : A density estimator per state.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.naive_bayes import GaussianNB
-    >>> from skchmm.emissions import ClassifierEmission
-    >>> emission = ClassifierEmission(GaussianNB())
-    >>> E = emission.encode(np.array([[0.0], [0.5], [3.0], [4.0]]), reset=True)
-    >>> emission.fit_supervised(E, [0, 0, 1, 1], n_states=2)
-    ClassifierEmission(classifier=GaussianNB())
-    >>> emission.log_likelihood(E).dense().argmax(axis=1)
-    array([0, 0, 1, 1])
-    """
-
-    def __init__(self, classifier: Any, *, min_proba: float = 1e-12) -> None:
-        self.classifier = classifier
-        self.min_proba = min_proba
-
-    def fit_supervised(
-        self,
-        E: Any,
-        y_index: ArrayLike,
-        n_states: int,
-        weights: ArrayLike | None = None,
-        *,
-        offsets: np.ndarray | None = None,
-        smoothing: float = 0.0,
-        random_state: Any = None,
-    ) -> Self:
-        if not hasattr(self.classifier, "predict_proba"):
-            raise ValueError(
-                f"{self.classifier!r} has no predict_proba; wrap it in CalibratedClassifierCV."
-            )
-        known, labels, weights = self._labelled(E, y_index, n_states, weights)
-        counts = np.bincount(labels, weights=weights, minlength=n_states)
-        self.priors_ = counts / counts.sum()
-        self.classifier_ = None
-        if np.count_nonzero(counts) > 1:
-            self.classifier_ = _fit_clone(self.classifier, E.take(known), weights, labels)
-        return self
-
-    def log_likelihood(self, E: Any) -> Frames:
-        log_p = np.full((len(E.missing), len(self.priors_)), np.log(self.min_proba))
-        log_p[E.missing] = 0.0
-        present = np.flatnonzero(~E.missing)
-        if self.classifier_ is None:
-            log_p[present, self.priors_.argmax()] = 0.0
-        elif len(present):
-            proba = np.maximum(self.classifier_.predict_proba(E.take(present)), self.min_proba)
-            if np.isnan(proba).any():
-                raise ValueError(
-                    f"{self.classifier!r} gives NaN as the probability of a state, for row "
-                    f"{present[np.isnan(proba).any(axis=1).argmax()]} of X."
-                )
-            seen = self.classifier_.classes_
-            log_p[present[:, None], seen] = np.log(proba) - np.log(self.priors_[seen])
-        return Frames(log_p)
-
-    def sample(self, path: ArrayLike, random_state: Any = None) -> np.ndarray:
-        raise ValueError(
-            "A classifier says how likely a state is given a row, not how to draw a row: "
-            "ClassifierEmission cannot be sampled."
-        )
-
-
-class DensityEmission(_ModelEmission):
+class DensityEmission(ModelEmission):
     """Any density estimator with ``score_samples``, one clone per state.
 
     Rows missing as a whole are marginalised out; other missing values are left to the estimator.
@@ -229,7 +143,7 @@ class DensityEmission(_ModelEmission):
         known, labels, weights = self._labelled(E, y_index, n_states, weights)
         estimators = [self._fit_state(E, known, labels, weights, s) for s in range(n_states)]
         if None in estimators:
-            pooled = _fit_clone(self.estimator, E.take(known), weights)
+            pooled = fit_clone(self.estimator, E.take(known), weights)
             estimators = [pooled if estimator is None else estimator for estimator in estimators]
         self.estimators_ = estimators
         return self
@@ -239,7 +153,7 @@ class DensityEmission(_ModelEmission):
         if not of_state.any():
             return None
         try:
-            return _fit_clone(self.estimator, E.take(known[of_state]), weights[of_state])
+            return fit_clone(self.estimator, E.take(known[of_state]), weights[of_state])
         except ValueError as error:
             raise ValueError(
                 f"{self.estimator!r} cannot be fitted to the {of_state.sum()} training rows of "

@@ -83,8 +83,11 @@ class SequenceEstimator(SavedMixin, DocumentedMixin, BaseEstimator):
         return sequences
 
     def _check_features(self, X, reset):
+        emission = getattr(self, "emission_", None)
+        if hasattr(X, "columns") and not reset and getattr(emission, "finds_columns", False):
+            return  # the emission looks them up
         named = not reset and hasattr(self, "feature_names_in_")
-        if hasattr(X, "columns") and not isinstance(getattr(self, "emission_", None), Precomputed):
+        if hasattr(X, "columns") and not isinstance(emission, Precomputed):
             named = True  # columns of scores are named as the states, whatever fit has seen
         if X.ndim == 1 if hasattr(X, "ndim") else len(X.shape) == 1:
             if reset:

@@ -83,5 +83,5 @@ def _impossible_step(sequences, s, frames):
         )
     return (
         f"every state has probability zero at step {step} of {sequences.describe(s)} (all of its "
-        "log-likelihoods are -inf)."
+        "log-likelihoods are -inf, the logarithm of zero)."
     )

@@ -314,7 +314,7 @@ class LikelihoodModel(CallbackSupportMixin, SequenceEstimator):
         if len(model.classes_) != S:
             raise ValueError(f"states has {len(model.classes_)} labels but startprob has {S}.")
         known = emissions.resolve(emission)
-        if known is not emission and not isinstance(emission, str):
+        if isinstance(emission, emissions.Emission):
             known = deepcopy(emission)
         known.name_states(model.classes_)
         model.n_features_in_ = _features_of(known, S)

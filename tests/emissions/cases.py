@@ -2,7 +2,21 @@
 
 import numpy as np
 
-from skchmm.emissions import GMM, Categorical, Gaussian, Multinomial, Poisson
+from skchmm.emissions import (
+    GMM,
+    Bernoulli,
+    Categorical,
+    Exponential,
+    Gamma,
+    Gaussian,
+    LogNormal,
+    Multinomial,
+    NegativeBinomial,
+    Poisson,
+    Product,
+    StudentT,
+    VonMises,
+)
 
 COVARIANCE_TYPES = ["spherical", "diag", "full", "tied"]
 
@@ -28,8 +42,22 @@ def counts(rng, n=120, d=3, missing=0.0, whole_rows=False):
     return X
 
 
+def positive(rng, n=120, d=3, missing=0.0):
+    return np.exp(vectors(rng, n, d, missing) / 3)
+
+
+def bits(rng, n=120, d=3, missing=0.0):
+    return 1.0 * (vectors(rng, n, d) > 0) + np.where(rng.random((n, d)) < missing, np.nan, 0.0)
+
+
 def several_columns(rng, n=120, missing=0.0):
     return np.hstack([symbols(rng, n, missing), symbols(rng, n, missing)])
+
+
+def mixed(rng, n=120, missing=0.0):
+    """A symbol, two numbers and a count."""
+    columns = symbols(rng, n, missing), vectors(rng, n, 2, missing), counts(rng, n, 1, missing)
+    return np.hstack([column.astype(object) for column in columns])
 
 
 def learnable():
@@ -47,6 +75,16 @@ def learnable():
             yield f"categorical-{order}-{gaps}", Categorical(order), make(symbols)
         yield f"categorical-columns-{gaps}", Categorical(), make(several_columns)
         yield f"poisson-{gaps}", Poisson(), make(counts)
+        yield f"bernoulli-{gaps}", Bernoulli(), make(bits)
+        yield f"exponential-{gaps}", Exponential(), make(positive)
+        yield f"gamma-{gaps}", Gamma(), make(positive)
+        for kind in ("diag", "full"):
+            yield f"lognormal-{kind}-{gaps}", LogNormal(kind), make(positive)
+        yield f"negative-binomial-{gaps}", NegativeBinomial(), make(counts)
+        yield f"student-t-{gaps}", StudentT(), make(vectors)
+        yield f"von-mises-{gaps}", VonMises(), make(vectors)
+        parts = {0: Categorical(), (1, 2): Gaussian("full"), 3: NegativeBinomial()}
+        yield f"product-{gaps}", Product(parts), make(mixed)
         yield f"multinomial-{gaps}", Multinomial(), make(counts, whole_rows=True)
 
 
@@ -63,7 +101,11 @@ def responsibilities(emission, E, n_states):
 
 def parameters(emission):
     """Names and arrays of the fitted parameters."""
-    names = ["probabilities_", "means_", "covars_", "weights_", "rates_"]
+    names = ["probabilities_", "means_", "covars_", "weights_", "rates_", "shapes_", "scales_"]
+    names += ["sizes_", "locs_", "dofs_", "kappas_"]
+    if isinstance(emission, Product):
+        parts = emission.emissions_.items()
+        return {(n, c, j): v for c, part in parts for (n, j), v in parameters(part).items()}
     found = {}
     for name in names:
         value = getattr(emission, name, None)

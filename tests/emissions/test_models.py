@@ -212,9 +212,9 @@ class TestResolve:
     def test_auto(self, X, kind):
         assert type(resolve("auto", X)) is kind
 
-    def test_auto_does_not_guess(self):
-        with pytest.raises(ValueError, match="column 1 holds symbols"):
-            resolve("auto", pd.DataFrame({"a": [1.0], "b": ["x"]}))
+    def test_auto_of_numbers_and_symbols(self):
+        found = resolve("auto", pd.DataFrame({"a": [1.0], "b": ["x"]}))
+        assert repr(found) == "Product({'a': Gaussian(), 'b': Categorical()})"
 
     def test_objects_are_cloned(self):
         given = Gaussian("full", min_covar=0.1)

@@ -1,0 +1,327 @@
+"""Tables with columns of different kinds: one emission for each group of columns."""
+
+from collections.abc import Collection, Hashable, Mapping
+from copy import deepcopy
+from importlib import import_module
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state
+
+from ..sequences.values import as_array
+from .base import Emission, Frames
+
+# The share of a state's start values that comes from all rows, so that no value is impossible.
+_SPREAD = 0.2
+
+
+class Product(Emission):
+    """Columns of different kinds, such as a symbol, three numbers and a count.
+
+    Every emission has columns of its own. Given the state, columns of different emissions are
+    independent of each other. Each emission treats missing values in its columns by its own rule.
+
+    Parameters
+    ----------
+    emissions : dict
+        Columns -> their emission. Columns are a name or a number, or a tuple of several; an
+        emission is an object or a name, such as ``"gamma"``. Names are looked up in a dataframe,
+        in whatever order its columns come. Columns that are not mentioned are ignored.
+
+    Attributes
+    ----------
+    emissions_ : dict
+        The same columns -> the fitted emission.
+
+    Notes
+    -----
+    The parameters of an emission are reached by the name of its column, those of several columns
+    joined by ``_``: ``set_params(age__min_covar=0.1)``, or in a grid search over a model
+    ``emission__x_y__covariance_type``.
+
+    EM starts with the first emission that k-means can start; the others start from what that one
+    says of the rows.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skchmm.emissions import Gaussian, Product
+    >>> X = pd.DataFrame({"sky": list("ssrr"), "wind": [1.0, 2.0, 5.0, 6.0], "drops": [0, 0, 9, 7]})
+    >>> emission = Product({"sky": "categorical", "wind": Gaussian(), "drops": "poisson"})
+    >>> E = emission.encode(X, reset=True)
+    >>> emission.fit_supervised(E, [0, 0, 1, 1], n_states=2).emissions_["drops"].rates_.ravel()
+    array([1.e-10, 8.e+00])
+    >>> emission.sample([1, 0], random_state=0)["sky"].tolist()
+    ['r', 's']
+    """
+
+    default_init = "kmeans"
+
+    def __init__(self, emissions: Mapping) -> None:
+        self.emissions = emissions
+
+    @classmethod
+    def from_parameters(cls, emissions: Mapping) -> Self:
+        """A fitted emission from fitted emissions."""
+        product = cls(emissions)
+        product._check_parameters()
+        product.emissions_ = {columns: deepcopy(part) for columns, part in emissions.items()}
+        for columns, part in product.emissions_.items():
+            expected = len(_as_tuple(columns))
+            if not isinstance(part, Emission) or getattr(part, "n_features_in_", 0) != expected:
+                raise ValueError(
+                    f"For the {_describe(columns)} there must be a fitted emission of {expected} "
+                    f"columns, got {part!r}."
+                )
+        numbers = [c for c in product._columns() if _is_number(c)]
+        product.n_features_in_ = max([*numbers, len(product._columns()) - 1]) + 1
+        return product
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        fitted = getattr(self, "emissions_", self.emissions)
+        return f"{type(self).__name__}({fitted!r})"
+
+    # ------------------------------------------------------------- parameters
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The mapping and, if deep, each emission and its parameters by the names of columns."""
+        params: dict[str, Any] = {"emissions": self.emissions}
+        if deep and isinstance(self.emissions, Mapping):
+            for columns, part in self.emissions.items():
+                name = _name(columns)
+                params[name] = part
+                if hasattr(part, "get_params") and not isinstance(part, type):
+                    found = part.get_params(deep=True)
+                    params |= {f"{name}__{key}": value for key, value in found.items()}
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Replace the mapping, an emission, or a parameter of one."""
+        if "emissions" in params:
+            self.emissions = params.pop("emissions")
+        columns_of = {_name(columns): columns for columns in self.emissions}
+        inner: dict[Hashable, dict[str, Any]] = {}
+        for key, value in params.items():
+            # the longest name first: names may have __ in them
+            names = [n for n in columns_of if key == n or key.startswith(f"{n}__")]
+            if not names:
+                raise ValueError(
+                    f"Invalid parameter {key!r} for {self}. Valid parameters are 'emissions', "
+                    + ", ".join(map(repr, columns_of))
+                    + ", and theirs after two underscores."
+                )
+            name = max(names, key=len)
+            if key == name:
+                self.emissions = {**self.emissions, columns_of[name]: value}
+            else:
+                inner.setdefault(columns_of[name], {})[key[len(name) + 2 :]] = value
+        for columns, values in inner.items():
+            self.emissions[columns].set_params(**values)
+        return self
+
+    def _check_parameters(self):
+        if not isinstance(self.emissions, Mapping) or not self.emissions:
+            raise TypeError(
+                "Product takes a dictionary of columns and emissions, such as "
+                f"Product({{'age': 'gamma', ('x', 'y'): Gaussian()}}); got {self.emissions!r}."
+            )
+        seen = set()
+        for column in self._columns():
+            if not (isinstance(column, str) or _is_number(column)):
+                raise TypeError(f"Columns are names or numbers from 0 on; got {column!r}.")
+            if column in seen:
+                raise ValueError(f"The column {column!r} has two emissions in {self!r}.")
+            seen.add(column)
+        if len({isinstance(column, str) for column in seen}) > 1:
+            raise ValueError(f"Columns are either all names or all numbers; got {list(seen)!r}.")
+
+    def _columns(self):
+        return [column for columns in self.emissions for column in _as_tuple(columns)]
+
+    @property
+    def finds_columns(self) -> bool:  # type: ignore[override]
+        """Whether columns are looked up by name, so that their order does not count."""
+        return all(isinstance(column, str) for column in self._columns())
+
+    @property
+    def needs_labels(self) -> bool:  # type: ignore[override]
+        return any(part.needs_labels for part in self._parts())
+
+    def _parts(self):
+        """The emissions in their order; those that are fitted, if there are any."""
+        if not hasattr(self, "emissions_"):
+            self._begin()
+        return list(self.emissions_.values())
+
+    def _begin(self):
+        from .resolution import resolve  # which knows this class
+
+        self._check_parameters()
+        self.emissions_ = {}
+        for columns, part in self.emissions.items():
+            if part == "auto" or isinstance(part, Product):
+                raise ValueError(f"The {_describe(columns)} need an emission of their own.")
+            self.emissions_[columns] = resolve(part)
+
+    # ---------------------------------------------------------------- reading
+    def name_states(self, states: Collection[Hashable]) -> None:
+        for part in self._parts():
+            part.name_states(states)
+
+    def encode(self, X: Any, offsets: np.ndarray | None = None, *, reset: bool) -> Any:
+        if not hasattr(X, "columns"):
+            X = as_array(X, "X")
+            X = X.reshape(-1, 1) if X.ndim == 1 else X
+        if reset or not self.finds_columns:
+            self._check_columns(X.shape[1], reset=reset)
+        parts = self._parts()
+        places = self._places(X)
+        if reset:
+            self._order = sorted(self._columns(), key=lambda column: places[column])
+            self._library = type(X).__module__.partition(".")[0]
+        found = []
+        for columns, part in zip(self.emissions_, parts):
+            rows = _take(X, [places[column] for column in _as_tuple(columns)])
+            try:
+                found.append(part.encode(rows, offsets, reset=reset))
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"In the {_describe(columns)}: {error}") from error
+        return found
+
+    def _places(self, X):
+        """Column -> its position in X."""
+        names = [str(name) for name in X.columns] if hasattr(X, "columns") else None
+        places = {}
+        for column in self._columns():
+            if isinstance(column, str):
+                if names is None:
+                    raise ValueError(
+                        f"{self} has columns by name, but X is not a dataframe: it has no names. "
+                        "Give a dataframe, or number the columns from 0 on."
+                    )
+                if names.count(column) != 1:
+                    raise ValueError(
+                        f"X has {names.count(column) or 'no'} column(s) named {column!r}; its "
+                        f"columns are {names}."
+                    )
+                places[column] = names.index(column)
+            elif column >= X.shape[1]:
+                raise ValueError(f"X has no column {column}: it has {X.shape[1]}, from 0 on.")
+            else:
+                places[column] = column
+        return places
+
+    # --------------------------------------------------------------- learning
+    def initialise(
+        self,
+        E: Any,
+        offsets: np.ndarray | None,
+        n_states: int,
+        *,
+        init: str,
+        random_state: Any = None,
+    ) -> None:
+        self._check_init(init, ["kmeans", "random"])
+        rng = check_random_state(random_state)
+        parts = list(zip(self._parts(), E))
+        parts.sort(key=lambda pair: pair[0].default_init != "kmeans")
+        total = None
+        for part, rows in parts:
+            own = part.default_init if init == "kmeans" else init
+            part.initialise(rows, offsets, n_states, init=own, random_state=rng)
+            if total is not None:
+                posteriors = np.exp(total - np.logaddexp.reduce(total, axis=1)[:, None])
+                posteriors = (1 - _SPREAD) * posteriors + _SPREAD / n_states
+                part.maximise(part.accumulate(rows, posteriors, offsets))
+            log_p = part.log_likelihood(rows).dense()
+            total = log_p if total is None else total + log_p
+
+    def log_likelihood(self, E: Any) -> Frames:
+        tables = [part.log_likelihood(rows).dense() for part, rows in zip(self._parts(), E)]
+        return Frames(sum(tables))
+
+    def accumulate(
+        self, E: Any, posteriors: np.ndarray, offsets: np.ndarray | None = None
+    ) -> dict[str, Any]:
+        return {
+            f"{i}_{name}": values
+            for i, (part, rows) in enumerate(zip(self._parts(), E))
+            for name, values in part.accumulate(rows, posteriors, offsets).items()
+        }
+
+    def maximise(self, statistics: dict[str, Any], *, smoothing: float = 0.0) -> None:
+        for i, part in enumerate(self._parts()):
+            prefix = f"{i}_"
+            mine = {
+                name[len(prefix) :]: values
+                for name, values in statistics.items()
+                if name.startswith(prefix)
+            }
+            part.maximise(mine, smoothing=smoothing)
+
+    def fit_supervised(
+        self,
+        E: Any,
+        y_index: ArrayLike,
+        n_states: int,
+        weights: ArrayLike | None = None,
+        *,
+        offsets: np.ndarray | None = None,
+        smoothing: float = 0.0,
+        random_state: Any = None,
+    ) -> Self:
+        for part, rows in zip(self._parts(), E):
+            part.fit_supervised(
+                rows, y_index, n_states, weights, offsets=offsets, smoothing=smoothing,
+                random_state=random_state,
+            )  # fmt: skip
+        return self
+
+    # -------------------------------------------------------------- questions
+    def n_parameters(self) -> int:
+        return sum(part.n_parameters() for part in self._parts())
+
+    def sample(self, path: ArrayLike, random_state: Any = None) -> Any:
+        """Draw rows: a dataframe if columns have names, else an array, of objects if they differ.
+
+        Columns come in the order of the training data. Columns that have numbers and no emission
+        are missing.
+        """
+        rng = check_random_state(random_state)
+        drawn: dict[Any, np.ndarray] = {}
+        for columns, part in zip(self.emissions_, self._parts()):
+            drawn |= zip(_as_tuple(columns), part.sample(path, rng).T)
+        order = getattr(self, "_order", self._columns())
+        if self.finds_columns:
+            library = getattr(self, "_library", "pandas")
+            return import_module(library).DataFrame({column: drawn[column] for column in order})
+        same = len({column.dtype for column in drawn.values()}) == 1
+        whole = same and len(drawn) == self.n_features_in_
+        dtype = next(iter(drawn.values())).dtype if whole else object
+        rows = np.full((len(np.asarray(path)), self.n_features_in_), None, dtype=object)
+        for column, values in drawn.items():
+            rows[:, column] = values
+        return rows.astype(dtype)
+
+
+def _as_tuple(columns):
+    return columns if isinstance(columns, tuple) else (columns,)
+
+
+def _is_number(column):
+    return isinstance(column, (int, np.integer)) and not isinstance(column, bool) and column >= 0
+
+
+def _name(columns):
+    return "_".join(map(str, _as_tuple(columns)))
+
+
+def _describe(columns):
+    columns = _as_tuple(columns)
+    return ("column " if len(columns) == 1 else "columns ") + ", ".join(map(repr, columns))
+
+
+def _take(X, places):
+    if hasattr(X, "iloc"):
+        return X.iloc[:, places]
+    return X[:, places]
