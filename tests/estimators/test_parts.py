@@ -313,7 +313,7 @@ class TestEM:
                 ConstrainedHMM(3, constraints=rules, random_state=0).fit(X, lengths=LENGTHS)
         assert not any(accumulated)
 
-    def test_the_last_likelihood_is_all_that_is_wanted(self, monkeypatch):
+    def test_every_iteration_is_one_e_step_also_when_learning_goes_on(self, monkeypatch):
         X, _ = data("diag")
         calls = []
         honest = Gaussian.accumulate
@@ -321,8 +321,16 @@ class TestEM:
             Gaussian, "accumulate", lambda *args: (calls.append(1), honest(*args))[1]
         )
         model = ConstrainedHMM(3, n_iter=2, tol=0, random_state=0).fit(X, lengths=LENGTHS)
-        assert len(model.history_) == 3
-        assert len(calls) == 2
+        assert len(model.history_) == len(calls) == 3
+        model.set_params(init="fitted", n_iter=1)
+        for k in range(4, 7):
+            assert len(model.fit(X, lengths=LENGTHS).history_) == 2
+            assert len(calls) == k
+        model.fit(X[::-1].copy(), lengths=LENGTHS)  # other data
+        assert len(calls) == 8
+        model.transmat_ = model.transmat_[::-1].copy()
+        model.fit(X[::-1].copy(), lengths=LENGTHS)
+        assert len(calls) == 10
 
     def test_own_statistics_see_each_likelihood_once(self):
         calls = {"likelihood": 0, "statistics": 0}
