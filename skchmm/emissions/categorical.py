@@ -261,7 +261,8 @@ class Categorical(Emission):
             where = np.ix_(np.arange(len(counts)), *[context] * self.order, place)
             table[where] = counts.reshape(len(counts), *[n + 1] * self.order, n)
             out[f"counts_{j}"] = table.reshape(len(counts), -1)
-        vars(self).pop("probabilities_", None)
+        if hasattr(self, "probabilities_"):
+            del self.probabilities_
         self.settle(survey)
         return out
 

@@ -192,8 +192,10 @@ class ChunksMixin:
         >>> model.transmat_.shape
         (2, 2)
         """
+        return self._fit_spread(Spread(chunks, map, per_task))
+
+    def _fit_spread(self, spread):
         self._check_parameters()
-        spread = Spread(chunks, map, per_task)
         emission, sample, labelled = self._begin_chunks(spread)
         if labelled and self._counts_labels:
             progress = Progress(self, range(0))
@@ -225,8 +227,12 @@ class ChunksMixin:
             emission.settle(survey.rows)
         encoded = emission.encode(sequences.X, sequences.offsets, reset=survey.rows is None)
         codes = None
-        if survey.labels is not None:
-            codes = encode_labels(read_labels(kept["y"], sequences), self.classes_)
+        if survey.labels is not None and survey.n_labels > 0:
+            y = [
+                np.full(len(rows), None) if y is None else y
+                for rows, y in zip(kept["X"], kept["y"])
+            ]
+            codes = encode_labels(read_labels(y, sequences), self.classes_)
         self._take_constraints(self._rules_without_mining())
         sample = Data(sequences, kept["weights"], codes, encoded)
         return emission, sample, survey.n_labels == survey.n_steps
@@ -302,17 +308,14 @@ class ChunksMixin:
     def _sequences_of_chunk(self, found, number, wanted):
         """Some sequences of a chunk, cut where they are too long to start from."""
         sequences, labels, sample_weight = self._raw_chunk(**found)
-        if labels is None:
-            labels = np.full(sequences.n_steps, None)
-        weights = read_weights(sample_weight, sequences)
-        X, out = sequences.X, ([], [], [], [])
+        weights, ranges = read_weights(sample_weight, sequences), sequences.ranges
+        out: tuple[list, ...] = ([], [], [], [])
         for s in wanted:
-            begin, end = sequences.ranges[s]
+            begin, end = ranges[s]
             rows = slice(begin, min(end, begin + SAMPLE_STEPS))
-            out[0].append(X.iloc[rows] if hasattr(X, "iloc") else np.array(X[rows]) if
-                          isinstance(X, np.ndarray) else X[rows])  # fmt: skip
-            out[1].append(labels[rows])
-            out[2].append(None if sequences.times is None else sequences.times.values[rows])
+            out[0].append(_copied(sequences.X, rows))
+            out[1].append(None if labels is None else labels[rows].copy())
+            out[2].append(None if sequences.times is None else sequences.times.values[rows].copy())
             out[3].append(float(weights[s]))
         return Sampled(out)
 
@@ -449,6 +452,13 @@ def _grown(before, survey):
         return values
     more = emission.grown(emission_part(values), survey)
     return values | {f"emission {name}": value for name, value in more.items()}
+
+
+def _copied(X, rows):
+    """Rows that hold nothing else in memory."""
+    if isinstance(X, np.ndarray):
+        return np.array(X[rows])
+    return X.iloc[rows].copy() if hasattr(X, "iloc") else X[rows]
 
 
 class Sampled(tuple):

@@ -39,6 +39,7 @@ from .em import (
     with_callbacks,
 )
 from .infeasible import why_infeasible
+from .spreading import Spread, chunks_of_files
 from .statistics import Statistics, digest
 from .transitions import Transitions
 
@@ -95,6 +96,10 @@ class LikelihoodModel(ChunksMixin, CallbackSupportMixin, SequenceEstimator):
 
     def _fit_sequences(self, X, y, lengths, groups, weights, **times):
         sample_weight = pop_sample_weight(weights)
+        if y is None and type(X) in (list, tuple) and X and type(X[0]) is np.memmap:
+            chunks = chunks_of_files(X, sample_weight, **({"times": None} | times))
+            if chunks is not None:
+                return self._fit_spread(Spread(chunks, map, 1))
         self._check_parameters()
         sequences = self._read(X, lengths, groups, reset=True, **times)
         labels = None if y is None else read_labels(y, sequences)

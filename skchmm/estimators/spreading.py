@@ -20,6 +20,8 @@ from .statistics import digest, digest_of_rows, fold, join_groups
 # What a chunk given as a tuple holds, in this order; a dict at its end has the rest by name.
 ARGUMENTS = ("X", "y", "lengths", "groups", "sample_weight")
 
+FILE_BYTES = 1 << 22  # of mapped files are read together
+
 _MODELS_KEPT = 4  # by a worker
 _seen: OrderedDict[str, Any] = OrderedDict()
 
@@ -243,6 +245,22 @@ def load(chunk):
         wrong = f"it has {sorted(map(str, unknown))}" if unknown else "it has no X"
         raise ValueError(f"A chunk holds X and perhaps {', '.join(ARGUMENTS[1:])}, times; {wrong}.")
     return found
+
+
+def chunks_of_files(X, sample_weight, times):
+    """Chunks of a list of mapped files; None for other data, and for files that are small."""
+    mapped = isinstance(X, (list, tuple)) and all(type(rows) is np.memmap for rows in X)
+    if not mapped or sum(rows.nbytes for rows in X) <= FILE_BYTES:
+        return None
+    cuts, size = [0], 0
+    for k, rows in enumerate(X):
+        if size and size + rows.nbytes > FILE_BYTES:
+            cuts.append(k)
+            size = 0
+        size += rows.nbytes
+    given = {"X": X, "sample_weight": sample_weight, "times": times}
+    given = {name: values for name, values in given.items() if values is not None}
+    return [{k: v[a:b] for k, v in given.items()} for a, b in zip(cuts, [*cuts[1:], len(X)])]
 
 
 def _key_of(chunk):
