@@ -12,6 +12,7 @@ from .decoders import (
 )
 from .estimators.constrained import ConstrainedHMM
 from .estimators.continuous import CTConstrainedHMM
+from .estimators.statistics import Statistics
 from .exceptions import (
     ControllerTooLargeError,
     InconsistentVersionWarning,
@@ -41,6 +42,7 @@ __all__ = [
     "NotEnforcedWarning",
     "PerceptronCRF",
     "PostHocFilter",
+    "Statistics",
     "TopologyMaskedHMM",
     "compile",
     "satisfies",

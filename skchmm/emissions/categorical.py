@@ -18,7 +18,7 @@ from .base import (
     normalise_rows,
     sum_by,
 )
-from .vocabulary import Vocabulary, columns_of
+from .vocabulary import Vocabularies, Vocabulary, columns_of
 
 _MAX_CELLS = 20_000_000
 
@@ -252,6 +252,38 @@ class Categorical(Emission):
     def _n_cells(self, n_symbols):
         return (n_symbols + 1) ** self.order * n_symbols
 
+    def survey(self, X: Any) -> Any:
+        """The symbols of each column, as something that adds up."""
+        self._check_parameters()
+        columns = columns_of(X)
+        self._check_columns(len(columns), reset=True)
+        self._learn_symbols(columns)
+        return Vocabularies(self._learned)
+
+    def settle(self, survey: Any, like: Any = None) -> None:
+        """Take these for the symbols of the training data."""
+        self._check_columns(len(survey.columns), reset=True)
+        self._learned = survey.columns
+
+    def grown(self, statistics: dict[str, Any], survey: Any) -> dict[str, Any]:
+        """Statistics over the present symbols as such over those of a survey, which has them all.
+
+        Afterwards the emission has the symbols of the survey.
+        """
+        out = {}
+        for j, (old, new) in enumerate(zip(self._vocabularies(), survey.columns)):
+            n, m, counts = len(old), len(new), statistics[f"counts_{j}"]
+            place = new.codes(old.symbols, unseen="error") if n else np.zeros(0, dtype=int)
+            table = np.zeros((len(counts), *[m + 1] * self.order, m))
+            context = np.append(place, m)  # the last one stands for "not known"
+            where = np.ix_(np.arange(len(counts)), *[context] * self.order, place)
+            table[where] = counts.reshape(len(counts), *[n + 1] * self.order, n)
+            out[f"counts_{j}"] = table.reshape(len(counts), -1)
+        if hasattr(self, "probabilities_"):
+            del self.probabilities_
+        self.settle(survey)
+        return out
+
     def _learn_symbols(self, columns):
         if self.symbols is None:
             found = [Vocabulary.learn(column) for column in columns]
@@ -355,6 +387,12 @@ class Cells:
     @property
     def n_steps(self):
         return len(self.cells if self.index is None else self.index)
+
+    def part(self, begin, end):
+        """Rows begin..end-1, of whole sequences."""
+        if self.index is None:
+            return Cells(self.cells[begin:end], None, self.sizes)
+        return Cells(self.cells, self.index[begin:end], self.sizes)
 
 
 def number_cells(codes, offsets, n_symbols, order):

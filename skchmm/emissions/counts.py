@@ -23,6 +23,9 @@ class CountRows(Rows):
         self.counts = X if self.observed is None else np.where(self.observed, X, 0.0)
         self.log_factorials = gammaln(self.counts + 1.0).sum(axis=1)
 
+    def part(self, begin, end):
+        return CountRows(self.X[begin:end])
+
 
 def read_counts(X, emission):
     """Like `read_numeric`, for nonnegative whole numbers, as `CountRows`."""

@@ -46,6 +46,17 @@ class NumericEmission(Emission):
             self._shift, self._variances = numeric.column_moments(rows)
         return rows
 
+    def survey(self, X: Any) -> Any:
+        """What encoding notes of rows, in a form that adds up."""
+        return numeric.Moments.of(_read_rows(X, type(self).__name__))
+
+    def settle(self, survey: Any, like: Any = None) -> None:
+        """Take note of a survey, as encoding does of its rows; `like` one that has sums already."""
+        self._check_columns(len(survey.mean), reset=True)
+        self._check_priors()
+        self._shift = survey.mean if like is None else like._shift
+        self._variances = survey.variances
+
     def _check_parameters(self):
         if self.covariance_type not in numeric.COVARIANCE_TYPES:
             raise ValueError(
@@ -82,7 +93,7 @@ class NumericEmission(Emission):
         covariance = numeric.pooled_covariance(rows) + np.diag(extra)
         if self.covariance_type == "spherical" and self._as_hmmlearn:
             np.fill_diagonal(covariance, covariance.mean())
-        if len(numeric.filled_rows(rows)) < 2:
+        if numeric.n_filled(rows) < 2:
             covariance = np.eye(len(covariance))
         return covariance
 
@@ -294,12 +305,24 @@ class Gaussian(NumericEmission):
         smoothing: float = 0.0,
         random_state: Any = None,
     ) -> Self:
-        posteriors = one_hot(y_index, n_states, weights)
-        if self.covariance_type in ("full", "tied") and E.partly_missing:
-            self._fit_labelled(E, posteriors)
+        counted = self.count(E, y_index, n_states, weights)
+        if counted is None:
+            self._fit_labelled(E, one_hot(y_index, n_states, weights))
         else:
-            self.maximise(self.accumulate(E, posteriors))
+            self.maximise(counted)
         return self
+
+    def count(
+        self,
+        E: Any,
+        y_index: ArrayLike,
+        n_states: int,
+        weights: ArrayLike | None = None,
+    ) -> dict[str, Any] | None:
+        """Statistics of labelled rows that add up; None where these are not enough."""
+        if self.covariance_type in ("full", "tied") and E.partly_missing:
+            return None  # what is missing is learned by EM
+        return self.accumulate(E, one_hot(y_index, n_states, weights))
 
     def n_parameters(self) -> int:
         n_states, d = self.means_.shape

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils import check_random_state
+from sklearn.utils.random import sample_without_replacement
 
 from .._kernels.data.normal import MAX_FULL_COLUMNS, diagonal_log_densities, full_log_densities
 from .._kernels.data.statistics import diagonal_moments, outer_moments
@@ -19,6 +20,7 @@ COVARIANCE_TYPES = ("spherical", "diag", "full", "tied")
 MAX_KMEANS_ROWS = 20_000  # start values need no more
 
 _BATCH = 16_384  # values in a batch of rows, whose temporaries then stay in the cache
+_LONG_BATCH = 1 << 20  # the same where a batch is looked at once
 
 
 class Rows:
@@ -46,6 +48,15 @@ class Rows:
             self.patterns = [(np.arange(X.shape[1]), slice(None))]
         else:
             self.patterns = list(_patterns(observed))
+
+    def part(self, begin, end):
+        """Rows begin..end-1."""
+        return Rows(self.X[begin:end], complete=self.complete)
+
+    @property
+    def complete(self):
+        """Whether nothing is missing."""
+        return self.observed is None
 
     @property
     def partly_missing(self):
@@ -258,17 +269,74 @@ def floor_covars(covars, floor):
 
 
 # ----------------------------------------------------------------- start values
+class Moments:
+    """Counts, means and sums of squares about the mean of the values of columns; they add up.
+
+    Attributes
+    ----------
+    count, mean, squares : ndarray of shape (d,)
+    """
+
+    def __init__(self, count, mean, squares):
+        self.count = count
+        self.mean = mean
+        self.squares = squares
+
+    @classmethod
+    def of(cls, rows):
+        return cls(*_sums_about_mean(rows, lambda centred: np.square(centred).sum(axis=0)))
+
+    @property
+    def variances(self):
+        return self.squares / np.maximum(self.count, 1)
+
+    def __add__(self, other):
+        count = np.maximum(self.count + other.count, 1)
+        share, apart = other.count / count, other.mean - self.mean
+        return Moments(
+            self.count + other.count,
+            np.where(self.count > 0, self.mean, 0.0) * (1 - share) + other.mean * share,
+            self.squares + other.squares + np.square(apart) * self.count * share,
+        )
+
+
 def column_moments(rows):
     """Mean and variance of the observed values of each column (0 and 0 where there are none)."""
+    moments = Moments.of(rows)
+    return moments.mean, moments.variances
+
+
+def _sums_about_mean(rows, sums_of):
+    """Observed values of each column, their means, and what sums_of says of the rows about these.
+
+    A batch of rows at a time, so that no temporary is as large as the data; where a value is
+    missing, the row has a zero.
+    """
     X, observed = rows.X, rows.observed
-    if observed is None:
-        return X.mean(axis=0), X.var(axis=0)
-    count = np.maximum(observed.sum(axis=0), 1)
-    mean = np.where(observed, X, 0.0).sum(axis=0) / count
-    centred = np.where(observed, X - mean, 0.0)
-    # a second pass takes out what rounding left in the mean of large values
-    mean = mean + centred.sum(axis=0) / count
-    return mean, np.square(centred).sum(axis=0) / count
+    n, d = X.shape
+    count = np.full(d, n) if observed is None else observed.sum(axis=0)
+    mean = np.zeros(d)
+    for _ in range(2):  # the second pass takes out what rounding left in the mean of large values
+        total = np.zeros(d)
+        for batch in _long_batches(n, d):
+            total += _centred(X, observed, batch, mean).sum(axis=0)
+        mean = mean + total / np.maximum(count, 1)
+    return count, mean, sum(sums_of(_centred(X, observed, b, mean)) for b in _long_batches(n, d))
+
+
+def _centred(X, observed, batch, mean):
+    centred = X[batch] - mean
+    return centred if observed is None else np.where(observed[batch], centred, 0.0)
+
+
+def _long_batches(n, d):
+    step = max(1, _LONG_BATCH // max(d, 1))
+    return (slice(start, start + step) for start in range(0, n, step))
+
+
+def n_filled(rows):
+    """How many rows have some value."""
+    return len(rows.X) if rows.complete else int(np.count_nonzero(rows.observed.any(axis=1)))
 
 
 def filled_rows(rows):
@@ -281,15 +349,15 @@ def filled_rows(rows):
 
 def pooled_covariance(rows):
     """Covariance (d, d) of all rows."""
-    X = filled_rows(rows)
-    d = X.shape[1]
-    if len(X) < 2:
+    d, observed = rows.X.shape[1], rows.observed
+    n = n_filled(rows)
+    if n < 2:
         return np.zeros((d, d))
-    covariance = np.cov(X.T).reshape(d, d)
-    if rows.observed is not None:
-        # filling in means shrinks the variances: scale them back
-        true, filled = column_moments(rows)[1], X.var(axis=0)
-        stretch = np.sqrt(np.divide(true, filled, out=np.ones(d), where=filled > 0))
+    count, _, products = _sums_about_mean(rows, lambda centred: centred.T @ centred)
+    covariance = products / (n - 1)
+    if observed is not None:
+        # zeros where values are missing shrink the variances: scale them back
+        stretch = np.sqrt(n / np.maximum(count, 1))
         covariance *= np.outer(stretch, stretch)
     return covariance
 
@@ -315,7 +383,7 @@ def start_centres(X, n_centres, *, init, random_state, max_rows=MAX_KMEANS_ROWS)
     if init == "kmeans":
         if max_rows is not None and n > max_rows:
             rng = check_random_state(random_state)
-            X = X[np.sort(rng.choice(n, max_rows, replace=False))]
+            X = X[np.sort(sample_without_replacement(n, max_rows, random_state=rng))]
             enough = len(_distinct_rows(X, n_centres))
         kmeans = KMeans(n_clusters=enough, n_init=10, random_state=random_state)
         centres = kmeans.fit(X).cluster_centers_

@@ -7,6 +7,7 @@ from ..sequences.forms import PLAIN
 from ..sequences.values import as_array, is_missing, missing_in, of_series, plain
 
 _MAX_INT64 = np.iinfo(np.int64).max
+_BATCH = 1 << 20  # values that are looked at together
 
 
 def columns_of(X):
@@ -55,7 +56,9 @@ class Vocabulary:
     @classmethod
     def learn(cls, column):
         if column.dtype.kind in "iufbmM":
-            found = np.unique(column[~missing_in(column)])
+            batches = (column[i : i + _BATCH] for i in range(0, max(len(column), 1), _BATCH))
+            found = [np.unique(b if b.dtype.kind in "iub" else b[~missing_in(b)]) for b in batches]
+            found = found[0] if len(found) == 1 else np.unique(np.concatenate(found))
             if found.dtype.kind == "f":
                 if np.isinf(found).any():
                     raise ValueError("Input X contains infinity: inf is not a symbol.")
@@ -65,15 +68,19 @@ class Vocabulary:
         found = _distinct(column.tolist())
         return cls(_sorted(value for value in found if not is_missing(value)))
 
+    def __or__(self, other):
+        """The symbols of both: sorted, or as given where they are the same."""
+        if np.array_equal(self.symbols, other.symbols):
+            return self
+        return Vocabulary.learn(np.concatenate([_values(self.symbols), _values(other.symbols)]))
+
     def __len__(self):
         return len(self.symbols)
 
     def codes(self, column, *, unseen, missing=-1, where=""):
         """Codes of a column; a value outside the vocabulary is an error or counts as missing."""
         if self.contiguous and column.dtype.kind in "iu" and _fits_int64(column):
-            if column.dtype not in (np.int32, np.int64):
-                column = column.astype(np.int64)
-            codes = code_run(column, int(self.symbols[0]), len(self))
+            codes = self._run(column)
             if codes is not None:
                 return codes
         codes = self._find(column)
@@ -90,6 +97,19 @@ class Vocabulary:
             codes[strangers] = -1
         if missing != -1:
             codes[codes == -1] = missing
+        return codes
+
+    def _run(self, column):
+        """Codes of whole numbers, all of which are known; else None."""
+        first = int(self.symbols[0])
+        if column.dtype in (np.int32, np.int64):
+            return code_run(column, first, len(self))
+        codes = np.empty(len(column), dtype=np.int32)
+        for i in range(0, len(column), _BATCH):  # a copy of all would be eight times as large
+            found = code_run(column[i : i + _BATCH].astype(np.int64), first, len(self))
+            if found is None:
+                return None
+            codes[i : i + _BATCH] = found
         return codes
 
     def _find(self, column):
@@ -133,6 +153,20 @@ class Vocabulary:
                 "several sequences a list of such lists."
             )
         return ""
+
+
+class Vocabularies:
+    """The symbols of every column; those of other rows are added with ``+``."""
+
+    def __init__(self, columns):
+        self.columns = columns
+
+    def __add__(self, other):
+        return Vocabularies([a | b for a, b in zip(self.columns, other.columns)])
+
+
+def _values(symbols):
+    return symbols if symbols.dtype.kind in "iufbmM" and len(symbols) else symbols.astype(object)
 
 
 def _fits_int64(column):

@@ -45,6 +45,7 @@ class SequenceEstimator(SavedMixin, DocumentedMixin, BaseEstimator):
     # Where one sequence ends and the next begins, and which labels are known, always concerns the
     # estimator, so routing needs no set_*_request for it.
     __metadata_request__fit: dict[str, bool | None] = {"groups": True, "lengths": True}
+    __metadata_request__partial_fit: dict[str, bool | None] = {"groups": True, "lengths": True}
     __metadata_request__predict = {"groups": True, "known": True, "lengths": True}
     __metadata_request__predict_proba: dict[str, bool | None]
     __metadata_request__predict_proba = {"groups": True, "known": True, "lengths": True}

@@ -15,6 +15,7 @@ from ..constraints.rules import warn_not_enforced
 from ..continuous.semantics import SEMANTICS, check_jump_path, split_jump_rules
 from ..controller import everything
 from ..sequences.times import read_times
+from .continuous_chunks import CTChunksMixin
 from .continuous_questions import CTQuestionsMixin
 from .continuous_sampling import CTSamplingMixin
 from .em import with_callbacks
@@ -22,7 +23,7 @@ from .likelihood import LikelihoodModel
 from .rates import Rates, generator_of
 
 
-class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, LikelihoodModel):
+class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, CTChunksMixin, LikelihoodModel):
     """Hidden Markov model in continuous time, exact under path constraints.
 
     The hidden state can jump at any time, with the rates of a generator. The observations come at
@@ -116,6 +117,7 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, LikelihoodModel):
 
     # Times belong to the sequences, so routing needs no set_*_request for them.
     __metadata_request__fit = {"times": True}
+    __metadata_request__partial_fit = {"times": True}
     __metadata_request__predict = {"times": True}
     __metadata_request__predict_proba = {"times": True, "at": None}
     __metadata_request__predict_log_proba = {"times": True}
@@ -194,8 +196,11 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, LikelihoodModel):
     def _rules(self):
         return self.constraints_ if self._mask is None else []
 
-    def _conclude(self):
+    def _learned(self, parameters, emission, history, converged):
+        super()._learned(parameters, emission, history, converged)
         self._unmasked = self.generator_
+
+    def _conclude(self):
         if self._mask is not None:
             self.generator_ = generator_of(np.where(self._mask, 0.0, self.generator_))
         return super()._conclude()

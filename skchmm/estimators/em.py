@@ -1,6 +1,7 @@
 """EM: the loop, its progress, and its E-step, some sequences at a time."""
 
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from time import perf_counter
 from typing import NamedTuple
 
@@ -8,9 +9,13 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..controller.progress import duration
+from ..emissions.base import Emission, one_hot
 from ..exceptions import warn
 from ..inference.schedule import Allowed, each, ranges_of, steps_at_once, threads_of
+from ..sequences.aligned import read_step_weights, read_weights
+from ..sequences.forms import Sequences
 from ..sequences.labels import Known
+from .statistics import Statistics, digest, digest_of_rows
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -108,7 +113,7 @@ class Progress:
         return bool(self._tasks.pop().call_on_fit_task_end(estimator=self.estimator))
 
 
-def run_em(start, e_step, m_step, *, n_iter, tol, progress):
+def run_em(start, e_step, m_step, *, n_iter, tol, progress, keep, first=None):
     """Iterate until the objective gains less than ``tol`` relative to its size.
 
     Ends with an E-step, so that the last entry of the history belongs to the final parameters.
@@ -118,9 +123,14 @@ def run_em(start, e_step, m_step, *, n_iter, tol, progress):
     start : object
         Whatever e_step takes.
     e_step : callable
-        (parameters, whether to learn from it) -> (objective, statistics)
+        parameters -> Statistics
     m_step : callable
         (parameters, statistics) -> parameters
+    keep : callable
+        (parameters, history, converged, statistics); called before an iteration is reported, so
+        that an interrupt or a callback finds it complete.
+    first : Statistics, optional
+        Of the start, where they are known.
 
     Returns
     -------
@@ -129,12 +139,14 @@ def run_em(start, e_step, m_step, *, n_iter, tol, progress):
     parameters, history, converged = start, [], False
     for iteration in range(n_iter + 1):
         progress.begin()
-        value, statistics = e_step(parameters, iteration < n_iter)
+        statistics = first if first is not None and iteration == 0 else e_step(parameters)
+        value = statistics.log_likelihood
         change = value - history[-1] if history else None
         history.append(value)
-        stop = progress.end(iteration, value, change)
         if change is not None and abs(change) <= tol * max(abs(value), 1.0):
             converged = True
+        keep(parameters, history, converged, statistics)
+        stop = progress.end(iteration, value, change)
         if converged or stop or iteration == n_iter:
             break
         parameters = m_step(parameters, statistics)
@@ -147,6 +159,77 @@ def warn_not_converged(n_iter, estimator):
         f"history_ of the {type(estimator).__name__}.",
         ConvergenceWarning,
     )
+
+
+@dataclass(frozen=True)
+class Data:
+    """What a fit or an E-step looks at, read once."""
+
+    sequences: Sequences
+    sample_weight: object
+    known: Known | None  # what is known of the labels
+    encoded: object = None  # the rows as the emission takes them
+
+    @property
+    def offsets(self):
+        return self.sequences.offsets
+
+    @cached_property
+    def codes(self):
+        """State index of each step, -1 where it is not known."""
+        return None if self.known is None else np.maximum(self.known.codes, -1)
+
+    @cached_property
+    def step_weights(self):
+        """One per step; only learning from labels asks for them."""
+        return read_step_weights(self.sample_weight, self.sequences)
+
+    @cached_property
+    def weights(self):
+        """One per sequence."""
+        if self.sample_weight is None:
+            return np.ones(self.sequences.n_sequences)
+        return read_weights(self.sample_weight, self.sequences)
+
+    @cached_property
+    def n_labels(self):
+        """How many labels are known."""
+        return 0 if self.codes is None else int(np.count_nonzero(self.codes >= 0))
+
+    @property
+    def is_labelled(self):
+        """Whether all labels are known."""
+        return self.codes is not None and self.n_labels == len(self.codes)
+
+    @property
+    def has_labels(self):
+        """Whether any label is known."""
+        return self.n_labels > 0
+
+    @property
+    def groups(self):
+        """The ids of the first and the last sequence, where they have some."""
+        ids = self.sequences.ids
+        return None if ids is None else (ids[0], ids[-1])
+
+    @cached_property
+    def key(self):
+        """A digest of all of it; None where that would take long."""
+        rows = digest_of_rows(self.sequences.X)
+        if rows is None:
+            return None
+        times = self.sequences.times
+        gaps = None if times is None else times.gaps
+        known = (None, None) if self.known is None else self.known
+        parts = [None if v is None else digest_of_rows(v) for v in (*known, gaps)]
+        return digest(rows, *parts, self.offsets, self.weights)
+
+    def statistics(self, values, log_likelihood):
+        """Statistics of these sequences with these sums."""
+        return Statistics(
+            values, log_likelihood, self.sequences.n_sequences, self.sequences.n_steps,
+            self.n_labels, groups=self.groups,
+        )  # fmt: skip
 
 
 class Part(NamedTuple):
@@ -184,7 +267,10 @@ def _part(emission, data, begin, end):
     known = data.known
     if known is not None:
         known = known.part(data.offsets[begin], data.offsets[end])
-    encoded = emission.encode(sequences.X, sequences.offsets, reset=False)
+    if hasattr(data.encoded, "part"):
+        encoded = data.encoded.part(data.offsets[begin], data.offsets[end])
+    else:
+        encoded = emission.encode(sequences.X, sequences.offsets, reset=False)
     gaps = None if sequences.times is None else sequences.times.gaps
     return Part(encoded, sequences.offsets, data.weights[begin:end], known, gaps)
 
@@ -256,3 +342,22 @@ def _added(found):
         sum(part.starts for part in found),
         {name: sum(part[name] for part in statistics) for name in (statistics or [{}])[0]},
     )
+
+
+def emission_part(values):
+    """The sums of the emission among those of Statistics."""
+    return {k.removeprefix("emission "): v for k, v in values.items() if k.startswith("emission ")}
+
+
+def count_rows(emission, data, n_states):
+    """Statistics of labelled rows, from which `maximise` learns all that `fit_supervised` does.
+
+    None for an emission that learns more from labels than such sums say. One that learns in a way
+    of its own may have a method `count` that says what to sum up.
+    """
+    rows = (data.encoded, data.codes, n_states, data.step_weights)
+    kind = type(emission)
+    if kind.fit_supervised is Emission.fit_supervised:
+        return emission.accumulate(data.encoded, one_hot(*rows[1:]), data.offsets)
+    home = next(c for c in kind.__mro__ if "fit_supervised" in vars(c))
+    return emission.count(*rows) if "count" in vars(home) else None

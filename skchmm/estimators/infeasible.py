@@ -8,6 +8,9 @@ from ..exceptions import InfeasibleSequenceError, InfeasibleSequenceWarning, war
 LONGEST_EXPLAINED = 2000
 SHOWN = 8  # constraints listed in a message before the rest is only counted
 
+# Beyond so many steps, to find the smallest conflict takes longer than one waits for an error.
+LONGEST_EXPLAINED = 2000
+
 
 def report_infeasible(model, sequences, bad, frames):
     """Raise, or warn that sequences without a feasible path are answered without rules."""
@@ -85,3 +88,24 @@ def _impossible_step(sequences, s, frames):
         f"every state has probability zero at step {step} of {sequences.describe(s)} (all of its "
         "log-likelihoods are -inf, the logarithm of zero)."
     )
+
+
+def why_infeasible(model, data, bad, emission, parameters):
+    """Why the first of some sequences has no feasible path with its known labels."""
+    sequences, (begin, end) = data.sequences, data.sequences.ranges[bad[0]]
+    encoded = emission.encode(sequences.X, sequences.offsets, reset=False)
+    frames = emission.log_likelihood(encoded)
+    brief = describe_infeasible(model, sequences, bad[0], frames, len(bad))
+    possible = frames.impossible_step(begin, end) is None
+    if not (possible and model._has_rules and hasattr(model, "_explainer")):
+        return brief
+    if end - begin > LONGEST_EXPLAINED:
+        return brief
+    mine = frames.part(begin, end)
+    if sequences.times is not None:
+        mine = mine.with_gaps(sequences.times.gaps[begin:end])
+    known = data.known and data.known.part(begin, end)
+    mine = mine.clamp(known)
+    explainer = model._explainer(model._chain(parameters), parameters)
+    others = f"\n{len(bad) - 1} more have none either." if len(bad) > 1 else ""
+    return f"{explainer.explain(sequences.names[bad[0]], mine, known)}{others}"

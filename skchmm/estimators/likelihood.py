@@ -8,8 +8,7 @@ emission what they produce; here is what is learned of the two, and in which ord
 import numbers
 from collections.abc import Collection
 from copy import deepcopy
-from dataclasses import dataclass
-from functools import cached_property
+from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
@@ -21,68 +20,32 @@ from .. import emissions
 from ..constraints.compile import flatten
 from ..emissions.base import steps_in_part
 from ..exceptions import InfeasibleSequenceError
-from ..sequences.aligned import read_step_weights, read_weights
-from ..sequences.forms import Sequences, read_labels
-from ..sequences.labels import Known, choose_states, read_known
+from ..sequences.aligned import read_weights
+from ..sequences.forms import read_labels
+from ..sequences.labels import choose_states, read_known
 from .base import SequenceEstimator
+from .chunks import ChunksMixin
 from .em import (
     CallbackSupportMixin,
+    Data,
     Progress,
     accumulation,
+    count_rows,
+    emission_part,
     expect,
     parts_of,
     run_em,
     warn_not_converged,
     with_callbacks,
 )
-from .infeasible import LONGEST_EXPLAINED, describe_infeasible
-from .softness import keep_soft_weights, learn_soft_weights
+from .infeasible import why_infeasible
+from .softness import check_weights, learn_soft_weights, with_known_weights
+from .spreading import Spread, chunks_of_files
+from .statistics import Statistics, digest
 from .transitions import Transitions
 
 
-@dataclass(frozen=True)
-class Data:
-    """What a fit looks at, read once."""
-
-    sequences: Sequences
-    sample_weight: object
-    known: Known | None  # what is known of the labels
-    encoded: object = None  # the rows as the emission takes them
-
-    @property
-    def offsets(self):
-        return self.sequences.offsets
-
-    @cached_property
-    def codes(self):
-        """State index of each step, -1 where it is not known."""
-        return None if self.known is None else np.maximum(self.known.codes, -1)
-
-    @cached_property
-    def step_weights(self):
-        if self.sample_weight is None:
-            return np.ones(self.sequences.n_steps)
-        return read_step_weights(self.sample_weight, self.sequences)
-
-    @cached_property
-    def weights(self):
-        """One per sequence."""
-        if self.sample_weight is None:
-            return np.ones(self.sequences.n_sequences)
-        return read_weights(self.sample_weight, self.sequences)
-
-    @cached_property
-    def is_labelled(self):
-        """Whether all labels are known."""
-        return self.codes is not None and bool((self.codes >= 0).all())
-
-    @cached_property
-    def has_labels(self):
-        """Whether any label is known."""
-        return self.codes is not None and bool((self.codes >= 0).any())
-
-
-class LikelihoodModel(CallbackSupportMixin, SequenceEstimator):
+class LikelihoodModel(ChunksMixin, CallbackSupportMixin, SequenceEstimator):
     """An estimator with an emission and with dynamics: how states follow each other."""
 
     # scikit-learn takes a sample_weight in the signature of fit for a weight of exchangeable rows
@@ -134,21 +97,24 @@ class LikelihoodModel(CallbackSupportMixin, SequenceEstimator):
 
     def _fit_sequences(self, X, y, lengths, groups, weights, **times):
         sample_weight = pop_sample_weight(weights)
+        if y is None and type(X) in (list, tuple) and X and type(X[0]) is np.memmap:
+            chunks = chunks_of_files(X, sample_weight, **({"times": None} | times))
+            if chunks is not None:
+                return self._fit_spread(Spread(chunks, map, 1))
         self._check_parameters()
         sequences = self._read(X, lengths, groups, reset=True, **times)
         labels = None if y is None else read_labels(y, sequences)
         emission = self._begin(sequences, labels)
         known = None if y is None else read_known(labels, self.classes_)
         data = Data(sequences, sample_weight, known, self._encode(emission, sequences))
-        before = list(getattr(self, "constraints_", []))
-        self._compile(mine_constraints(self.constraints, y, lengths, groups))
+        self._take_constraints(mine_constraints(self.constraints, y, lengths, groups))
         if data.is_labelled and self._counts_labels:
             progress = Progress(self, range(0))
             self._fit_labelled(emission, data)
             learn_soft_weights(self, data)
         else:
             progress = self._progress()
-            keep_soft_weights(self, before)
+            check_weights(self.constraints_)
             self._fit_em(emission, data, progress)
         self._conclude()
         progress.close()
@@ -200,12 +166,39 @@ class LikelihoodModel(CallbackSupportMixin, SequenceEstimator):
         self.emission_ = emission
         self.history_, self.n_iter_, self.converged_ = history, max(len(history) - 1, 0), converged
 
+    def _take_constraints(self, constraints):
+        """Compile constraints, unless learning goes on with those that are there."""
+        if self.init == "fitted":
+            constraints = with_known_weights(flatten(constraints), self.constraints_)
+            same_states = list(self.controller_.states) == self.classes_.tolist()
+            if constraints == self.constraints_ and same_states:
+                return
+        self._compile(constraints)
+
     # -------------------------------------------------------------- labelled
     def _fit_labelled(self, emission, data):
+        values = self._label_sums(emission, data)
+        if values is not None:
+            self._estimate(emission, values)
+            return
         dynamics = self._dynamics()
         parameters = dynamics.estimate(dynamics.count(data))
         self._fit_emission(emission, data, self.random_state)
         self._learned(parameters, emission, [], True)
+
+    def _label_sums(self, emission, data):
+        """Sums of what labels show; None for an emission that learns more from them than sums."""
+        counted = count_rows(emission, data, len(self.classes_))
+        if counted is None:
+            return None
+        values = {f"emission {name}": value for name, value in counted.items()}
+        return values | {f"labels {k}": v for k, v in enumerate(self._dynamics().count(data))}
+
+    def _estimate(self, emission, values):
+        """Set the parameters that sums of labelled sequences give."""
+        counts = [value for name, value in values.items() if name.startswith("labels ")]
+        emission.maximise(emission_part(values), smoothing=self.smoothing)
+        self._learned(self._dynamics().estimate(counts), emission, [], True)
 
     def _fit_emission(self, emission, data, random_state):
         """Learn an emission from the labels that are known."""
@@ -216,47 +209,109 @@ class LikelihoodModel(CallbackSupportMixin, SequenceEstimator):
 
     # -------------------------------------------------------------------- EM
     def _fit_em(self, emission, data, progress):
-        if emission.needs_labels and not data.has_labels:
+        parts = self._parts_of(emission, data)
+        self._climb(
+            lambda parameters: self._take_e_step(parameters, data, parts), emission, data,
+            progress, data.key,
+        )  # fmt: skip
+
+    def _parts_of(self, emission, data):
+        least = steps_in_part(emission) if self._dynamics().in_parts else None
+        return parts_of(emission, data, len(self.classes_), self.n_jobs, least=least)
+
+    def _take_e_step(self, parameters, data, parts):
+        """The E-step: Statistics of some sequences, whose emission is the last parameter."""
+        *parameters, emission = parameters
+        expected = expect(
+            self._chain(parameters), emission, parts, self.n_jobs, accumulate=accumulation(emission)
+        )
+        value = self._objective(expected.smoothed.log_z, data, emission, parameters)
+        counts = expected.smoothed.counts
+        values = {f"emission {name}": value for name, value in expected.statistics.items()}
+        values |= {"starts": expected.starts, **counts._asdict()}
+        return data.statistics(values, value)
+
+    def _maximise(self, parameters, statistics):
+        """The M-step: parameters from Statistics."""
+        *parameters, emission = parameters
+        values = statistics.values
+        others = {k: v for k, v in values.items() if not k.startswith("emission ")}
+        if not emission.needs_labels:
+            emission = deepcopy(emission)
+            emission.maximise(emission_part(values))
+        counts = SimpleNamespace(**others)
+        return *self._dynamics().maximise(parameters, values["starts"], counts), emission
+
+    def _climb(self, e_step, emission, data, progress, key):
+        """EM from every start on; what an iteration has learned is set when it is complete.
+
+        Parameters
+        ----------
+        e_step : callable
+            parameters -> Statistics
+        data : Data
+            What the start values are found from.
+        key : str or None
+            Tells the data from others; None where that is not known.
+        """
+        if emission.needs_labels and not data.has_labels and self.init != "fitted":
             raise ValueError(
                 f"{emission} is learned from labels only, and none were given: pass y, or use an "
                 "emission of skchmm.emissions."
             )
         dynamics, random_state = self._dynamics(), check_random_state(self.random_state)
-        least = steps_in_part(emission) if dynamics.in_parts else None
-        parts = parts_of(emission, data, len(self.classes_), self.n_jobs, least=least)
+        best, histories, last = None, [], None
 
-        def e_step(parameters, learn):
+        def keep(parameters, history, converged, statistics):
+            nonlocal last
             *parameters, emission = parameters
-            accumulate = accumulation(emission) if learn else None
-            chain = self._chain(parameters)
-            expected = expect(chain, emission, parts, self.n_jobs, accumulate=accumulate)
-            return (
-                self._objective(expected.smoothed.log_z, data, emission, parameters),
-                expected,
-            )
+            last = (parameters, emission, list(history), converged), statistics
+            self._learned(*last[0])
+            if hasattr(self, "_skl_callbacks"):  # they may save the model
+                self._keep(key, statistics)
 
-        def m_step(parameters, expected):
-            *parameters, emission = parameters
-            if not emission.needs_labels:
-                emission = deepcopy(emission)
-                emission.maximise(expected.statistics)
-            counts = expected.smoothed.counts
-            return *dynamics.maximise(parameters, expected.starts, counts), emission
-
-        best, histories = None, []
-        for _ in progress.starts():
-            start = self._start_em(dynamics, deepcopy(emission), data, random_state)
-            result = run_em(
-                start, e_step, m_step, n_iter=self.n_iter, tol=self.tol, progress=progress
-            )
-            histories.append(result[1])
-            if best is None or result[1][-1] > best[1][-1]:
-                best = result
-        (*parameters, emission), history, converged = best
-        self._learned(parameters, emission, history, converged)
+        try:
+            for _ in progress.starts():
+                start = self._start_em(dynamics, deepcopy(emission), data, random_state)
+                run_em(
+                    start, e_step, self._maximise, n_iter=self.n_iter, tol=self.tol,
+                    progress=progress, keep=keep, first=self._kept(key, start),
+                )  # fmt: skip
+                histories.append(last[0][2])
+                if best is None or histories[-1][-1] > best[0][2][-1]:
+                    best = last
+        except BaseException:
+            if last is not None:  # of an interrupt, what is complete stays
+                self._learned(*(best or last)[0])
+                self._keep(key, (best or last)[1])
+                self._conclude()
+            raise
+        self._learned(*best[0])
+        self._keep(key, best[1])
         self.histories_ = histories
-        if not converged and self.n_iter > 0:
+        if not self.converged_ and self.n_iter > 0:
             warn_not_converged(self.n_iter, self)
+
+    # What the last E-step found is kept, so that learning can go on without doing it again.
+    def _keep(self, key, statistics):
+        self._last_step = statistics.as_dict() | {"data": key, "of": self._fingerprint()}
+
+    def _kept(self, key, start):
+        """Statistics of this start on these data, if they are known."""
+        kept = getattr(self, "_last_step", None)
+        if self.init != "fitted" or kept is None or key is None or kept["data"] != key:
+            return None
+        *parameters, emission = start
+        same = kept["of"] == self._fingerprint(parameters, emission)
+        return Statistics.of_dict(kept) if same else None
+
+    def _fingerprint(self, parameters=None, emission=None):
+        """A digest of parameters, by default the fitted ones, and of the rules."""
+        if parameters is None:
+            parameters, emission = self._parameters(), self.emission_
+        rules = list(map(repr, self.constraints_))
+        kind = type(emission).__name__
+        return digest(list(parameters), kind, vars(emission), self.classes_.tolist(), rules)
 
     def _start_em(self, dynamics, emission, data, random_state):
         """Start values: those of the dynamics, then the emission."""
@@ -278,29 +333,8 @@ class LikelihoodModel(CallbackSupportMixin, SequenceEstimator):
         used = data.weights > 0
         bad = np.flatnonzero(np.isneginf(log_z) & used)
         if len(bad):
-            message = self._why_infeasible(data, bad, emission, parameters)
-            raise InfeasibleSequenceError(message)
+            raise InfeasibleSequenceError(why_infeasible(self, data, bad, emission, parameters))
         return float(np.dot(log_z[used], data.weights[used]))
-
-    def _why_infeasible(self, data, bad, emission, parameters):
-        """Why the first of some sequences has no feasible path with its known labels."""
-        sequences, (begin, end) = data.sequences, data.sequences.ranges[bad[0]]
-        encoded = emission.encode(sequences.X, sequences.offsets, reset=False)
-        frames = emission.log_likelihood(encoded)
-        brief = describe_infeasible(self, sequences, bad[0], frames, len(bad))
-        possible = frames.impossible_step(begin, end) is None
-        if not (possible and self._has_rules and hasattr(self, "_explainer")):
-            return brief
-        if end - begin > LONGEST_EXPLAINED:
-            return brief
-        mine = frames.part(begin, end)
-        if sequences.times is not None:
-            mine = mine.with_gaps(sequences.times.gaps[begin:end])
-        known = data.known and data.known.part(begin, end)
-        mine = mine.clamp(known)
-        explainer = self._explainer(self._chain(parameters), parameters)
-        others = f"\n{len(bad) - 1} more have none either." if len(bad) > 1 else ""
-        return f"{explainer.explain(sequences.names[bad[0]], mine, known)}{others}"
 
     @classmethod
     def _from_parameters(cls, parameters, states, emission, constraints, params):

@@ -7,7 +7,14 @@ import numpy as np
 from ..continuous.observed import ObservedChain
 from ..continuous.path import PathChain
 from ..continuous.semantics import reachable
-from .transitions import count_labels, known_pairs, known_probabilities, normalise, read_fixed
+from .transitions import (
+    count_labels,
+    holds,
+    known_pairs,
+    known_probabilities,
+    normalise,
+    read_fixed,
+)
 
 
 class Rates:
@@ -112,7 +119,11 @@ class Rates:
 
     def impose(self, startprob, generator):
         """Parameters with the given entries in place."""
-        return normalise(startprob, self.start_fixed), generator_of(generator, self.fixed)
+        if not holds(self.start_fixed, startprob):
+            startprob = normalise(startprob, self.start_fixed)
+        if not holds(self.fixed, generator):
+            generator = generator_of(generator, self.fixed)
+        return startprob.copy(), generator.copy()
 
     def maximise(self, parameters, starts, counts):
         """The M-step: parameters from expected counts; what was never seen keeps what it has."""

@@ -19,12 +19,15 @@ def check_weights(constraints):
         )
 
 
-def keep_soft_weights(model, before):
-    """Before EM: weights that an earlier fit has learned stay what they are."""
+def with_known_weights(rules, before):
+    """The rules, with the weights that an earlier fit has learned where they are to be learned."""
     known = {(rule.constraint, rule.each): rule for rule in before if isinstance(rule, Soft)}
-    if model.init == "fitted" and known:
-        _replace(model, lambda rule: known.get((rule.constraint, rule.each), rule))
-    check_weights(model.constraints_)
+    return [
+        known.get((rule.constraint, rule.each), rule)
+        if isinstance(rule, Soft) and rule.learned
+        else rule
+        for rule in rules
+    ]
 
 
 def learn_soft_weights(model, data):
@@ -49,13 +52,12 @@ def learn_soft_weights(model, data):
     log_z_of = _expectations(model, data, graph, parameters, used)
     weights = learn_weights(controller.weights, learned, share @ breaks[used], log_z_of)
     numbers = iter(weights.tolist())
-    _replace(model, lambda rule: Soft(rule.constraint, next(numbers), each=rule.each))
-
-
-def _replace(model, new):
-    """Put other soft rules in the place of the soft ones."""
-    rules = [new(rule) if isinstance(rule, Soft) else rule for rule in model.constraints_]
-    model._compile(rules)
+    model._compile(
+        [
+            Soft(rule.constraint, next(numbers), each=rule.each) if isinstance(rule, Soft) else rule
+            for rule in model.constraints_
+        ]
+    )
 
 
 def _expectations(model, data, graph, parameters, used):

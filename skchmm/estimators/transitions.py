@@ -102,9 +102,9 @@ class Transitions:
 
     def impose(self, startprob, transmat):
         """Parameters with the given entries in place, the others scaled to what is left."""
-        if self.start_fixed is not None:
+        if not holds(self.start_fixed, startprob):
             startprob = normalise(startprob, self.start_fixed)
-        if self.fixed is not None:
+        if not holds(self.fixed, transmat):
             transmat = normalise(transmat, self.fixed)
         return startprob.copy(), transmat.copy()
 
@@ -135,6 +135,11 @@ def read_fixed(fixed, shape, name):
             f"learn; the sums are {total.tolist()}."
         )
     return fixed
+
+
+def holds(fixed, values):
+    """Whether values have the given entries already: to scale them again would change bits."""
+    return fixed is None or bool((np.isnan(fixed) | (fixed == values)).all())
 
 
 def known_probabilities(values, ndim, name):

@@ -11,8 +11,7 @@ from ..estimators.base import ALGORITHMS
 from ..estimators.marginal_paths import path_of_marginals
 from ..estimators.questions import QuestionsMixin
 from ..inference.sampling import draw_constrained_paths
-from .hooks import as_rows, overridden
-from .learning import labels_or_lengths, underflow
+from .hooks import as_rows, labels_or_lengths, overridden, underflow
 
 
 class AnswersMixin(QuestionsMixin):

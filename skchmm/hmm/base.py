@@ -21,6 +21,7 @@ from ..estimators.reasons import ReasonsMixin
 from ..sequences.labels import label_array
 from ..sequences.values import as_numbers
 from .answers import AnswersMixin
+from .chunks import HMMChunksMixin
 from .hooks import (
     HookedEmission,
     Learned,
@@ -33,7 +34,7 @@ from .learning import LearningMixin
 from .monitor import ConvergenceMonitor
 
 
-class BaseHMM(LearningMixin, AnswersMixin, ReasonsMixin, LikelihoodModel):
+class BaseHMM(LearningMixin, HMMChunksMixin, AnswersMixin, ReasonsMixin, LikelihoodModel):
     """A hidden Markov model with hmmlearn's interface and no emission of its own.
 
     Derive from it and define ``_compute_log_likelihood(X)``; to learn an emission as well, also
@@ -275,6 +276,8 @@ class BaseHMM(LearningMixin, AnswersMixin, ReasonsMixin, LikelihoodModel):
     def _compile(self, constraints):
         if constraints is not None:
             self._skchmm_mined = (self.constraints, flatten(constraints))
+
+    _take_constraints = _compile
 
     def _conclude(self):
         self._chain()

@@ -135,6 +135,8 @@ max_nodes, n_jobs
         self.n_features = n_features
         self.unseen = unseen
 
+    _surveyed = None  # the symbols of all chunks, while a model is learned from these
+
     @property
     def symbols_(self) -> np.ndarray:
         symbols = vars(self).get("_symbols")
@@ -187,7 +189,9 @@ max_nodes, n_jobs
             )
 
     def _learn_symbols(self, X):
-        found = Vocabulary.learn(X.ravel()).symbols
+        found = self._surveyed
+        if found is None:
+            found = Vocabulary.learn(X.ravel()).symbols
         if "e" not in self.init_params and hasattr(self, "emissionprob_"):
             return  # the symbols are those of the probabilities that are kept
         given = vars(self)["n_features"]
@@ -195,6 +199,13 @@ max_nodes, n_jobs
             raise ValueError(f"n_features={given}, but X has {len(found)} different symbols.")
         self._symbols = found
         learn(self, "n_features", len(found))
+
+    def _take_survey(self, rows):
+        (vocabulary,) = rows.columns
+        if vars(self)["n_features"] is None:
+            learn(self, "n_features", len(vocabulary))
+        if not vocabulary.contiguous:
+            self._symbols = self._surveyed = vocabulary.symbols
 
     def _check(self):
         super()._check()

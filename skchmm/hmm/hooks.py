@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..emissions import Emission, Frames
+from ..sequences.forms import holds_sequences
 
 
 class Learned:
@@ -158,3 +159,25 @@ def lattices(lattice, startprob, transmat, scaling):
         log_scale = np.cumsum(lattice.max(axis=1) - np.log(scale))
         log_beta = np.log(beta) + log_scale[-1] - log_scale[:, None] - np.log(scale)[:, None]
         return np.log(alpha) + log_scale[:, None], log_beta
+
+
+def labels_or_lengths(X, y, lengths):
+    """Tell scikit-learn's fit(X, y) from hmmlearn's fit(X, lengths): (y, lengths).
+
+    Labels have one entry a row. Lengths could only have as many if all were 1, so whole numbers
+    are lengths if there are more or fewer of them than rows, or if all are 1.
+    """
+    if y is None or lengths is not None or holds_sequences(X):
+        return y, lengths
+    values = np.asarray(y)
+    if values.ndim != 1 or values.dtype.kind not in "iu":
+        return y, lengths
+    n = X.shape[0] if hasattr(X, "shape") else len(X)
+    return (None, values.tolist()) if len(values) != n or (values == 1).all() else (y, None)
+
+
+def underflow():
+    return ValueError(
+        "The scaled recursions underflow: some step is next to impossible in every state. Use "
+        "implementation='log'."
+    )

@@ -13,12 +13,27 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from ..emissions.base import steps_in_part
-from ..estimators.em import Progress, accumulation, expect, parts_of, with_callbacks
-from ..estimators.likelihood import Data
+from ..estimators.em import (
+    Data,
+    Progress,
+    accumulation,
+    emission_part,
+    expect,
+    parts_of,
+    with_callbacks,
+)
 from ..estimators.transitions import count_labels, normalise, read_fixed
-from ..sequences.forms import holds_sequences, read_sequences
+from ..sequences.forms import read_sequences
 from ..sequences.labels import known_labels
-from .hooks import as_rows, forget, lattices, learn, overridden
+from .hooks import (
+    as_rows,
+    forget,
+    labels_or_lengths,
+    lattices,
+    learn,
+    overridden,
+    underflow,
+)
 
 _log = logging.getLogger("skchmm.hmm")
 
@@ -149,8 +164,8 @@ class LearningMixin:
         # The monitor prints.
         return Progress(self, range(1, self.n_iter + 1), n_starts=self.n_init)
 
-    def _fit_em(self, emission, data, progress):
-        names = ["startprob_", "transmat_", *(n for n, _ in self._emission_parameters.values())]
+    def _fit_em(self, emission, data, progress, e_step=None):
+        names = self._learned_names()
         before = {name: vars(self)[name] for name in names if name in vars(self)}
         given, best = self.random_state, None
         try:
@@ -159,11 +174,11 @@ class LearningMixin:
                     vars(self).pop(name, None)
                 vars(self).update(before)
                 self.random_state = seed
-                parts = self._start(data)
-                self._iterate(data, parts, progress)
+                step = self._start(data)
+                self._iterate(e_step or step, progress)
                 if self.n_init == 1:
                     return
-                value, _ = self._expect(self.emission_, data, parts, None)
+                value, _ = (e_step or step)()
                 if best is None or value > best[0]:
                     best = value, {name: vars(self)[name] for name in names}, self.monitor_.history
                     self.monitor_.history = type(self.monitor_.history)()
@@ -172,13 +187,16 @@ class LearningMixin:
         vars(self).update(best[1])
         self.monitor_.history, self.monitor_.iter = best[2], len(best[2])
 
+    def _learned_names(self):
+        return ["startprob_", "transmat_", *(n for n, _ in self._emission_parameters.values())]
+
     def _seeds(self):
         """The seed that was given, then others drawn from it."""
         rng = check_random_state(self.random_state) if self.n_init > 1 else None
         return [self.random_state, *(rng.randint(2**31 - 1) for _ in range(self.n_init - 1))]
 
     def _start(self, data):
-        """Set start values; the parts in which the data are gone through."""
+        """Set start values; the E-step."""
         self._init(as_rows(data.sequences.X), data.sequences.lengths)
         if data.has_labels:
             self._start_from_labels(data)
@@ -186,7 +204,8 @@ class LearningMixin:
             if fixed is not None:
                 setattr(self, name, normalise(getattr(self, name), fixed))
         self._check()
-        return self._parts(data)
+        parts = self._parts(data)
+        return lambda: self._statistics(data, parts)
 
     def _parts(self, data):
         emission = self.emission_
@@ -210,18 +229,19 @@ class LearningMixin:
             )  # fmt: skip
             self._take(emission, self.init_params)
 
-    def _iterate(self, data, parts, progress):
-        monitor = self.monitor_
+    def _iterate(self, e_step, progress):
+        monitor, names = self.monitor_, self._learned_names()
         monitor._reset()
         for iteration in range(self.n_iter):
             progress.begin()
-            if overridden(self, "_do_estep"):
-                rows, lengths = as_rows(data.sequences.X), data.sequences.lengths
-                statistics, log_prob = self._do_estep(rows, lengths)
-            else:
-                log_prob, statistics = self._statistics(data, parts)
+            log_prob, statistics = e_step()
             bound = self._compute_lower_bound(log_prob)
-            self._do_mstep(statistics)
+            before = {name: vars(self)[name] for name in names if name in vars(self)}
+            try:
+                self._do_mstep(statistics)
+            except BaseException:  # an interrupt leaves the last complete iteration
+                vars(self).update(before)
+                raise
             monitor.report(bound)
             stop = progress.end(iteration + 1, bound, None)
             if monitor.converged or stop:
@@ -229,17 +249,35 @@ class LearningMixin:
 
     def _statistics(self, data, parts):
         """The log-likelihood, and the statistics of an iteration."""
-        emission, statistics = self.emission_, self._initialize_sufficient_statistics()
+        log_prob, values = self._sums(data, parts)
+        return log_prob, self._as_statistics(values)
+
+    def _sums(self, data, parts):
+        """The log-likelihood, and sums that add up over sequences."""
+        if overridden(self, "_do_estep"):
+            statistics, log_prob = self._do_estep(as_rows(data.sequences.X), data.sequences.lengths)
+            return log_prob, statistics
+        emission = self.emission_
         if self._accumulates_itself():
+            statistics = self._initialize_sufficient_statistics()
             return self._accumulate_by_sequence(emission, statistics, data, parts[0]), statistics
         log_prob, expected = self._expect(emission, data, parts, accumulation(emission))
-        statistics["nobs"] += data.sequences.n_sequences
+        values = {f"emission {name}": value for name, value in expected.statistics.items()}
+        values |= {"nobs": data.sequences.n_sequences, "start": expected.starts}
+        return log_prob, values | {"trans": expected.smoothed.counts.transitions}
+
+    def _as_statistics(self, values):
+        """Sums as the M-step takes them, under hmmlearn's names."""
+        if overridden(self, "_do_estep") or self._accumulates_itself():
+            return values
+        statistics = self._initialize_sufficient_statistics()
+        statistics["nobs"] += values["nobs"]
         if "s" in self.params:
-            statistics["start"] += expected.starts
+            statistics["start"] += values["start"]
         if "t" in self.params:
-            statistics["trans"] += expected.smoothed.counts.transitions
-        self._add(statistics, expected.statistics)
-        return log_prob, statistics
+            statistics["trans"] += values["trans"]
+        self._add(statistics, emission_part(values))
+        return statistics
 
     def _expect(self, emission, data, parts, accumulate):
         expected = expect(
@@ -406,29 +444,7 @@ class LearningMixin:
             self._take(emission, letters)
 
 
-def labels_or_lengths(X, y, lengths):
-    """Tell scikit-learn's fit(X, y) from hmmlearn's fit(X, lengths): (y, lengths).
-
-    Labels have one entry a row. Lengths could only have as many if all were 1, so whole numbers
-    are lengths if there are more or fewer of them than rows, or if all are 1.
-    """
-    if y is None or lengths is not None or holds_sequences(X):
-        return y, lengths
-    values = np.asarray(y)
-    if values.ndim != 1 or values.dtype.kind not in "iu":
-        return y, lengths
-    n = X.shape[0] if hasattr(X, "shape") else len(X)
-    return (None, values.tolist()) if len(values) != n or (values == 1).all() else (y, None)
-
-
 def _update(old, counts, prior, fixed):
     """Posterior mode of distributions; a row without counts keeps its old values."""
     total = np.maximum(np.asarray(prior) - 1.0 + counts, 0.0)
     return normalise(np.where(old == 0, 0.0, total), fixed, old)
-
-
-def underflow():
-    return ValueError(
-        "The scaled recursions underflow: some step is next to impossible in every state. Use "
-        "implementation='log'."
-    )

@@ -1,0 +1,74 @@
+"""Learning from chunks in continuous time: the same steps, with times."""
+
+from collections.abc import Collection
+from typing import Any, Self
+
+from .statistics import Statistics
+
+
+class CTChunksMixin:
+    """`e_step` and `partial_fit` that take times."""
+
+    def e_step(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        times: Any = None,
+        lengths: Collection[int] | None = None,
+        groups: Any = None,
+        sample_weight: Any = None,
+        chunk: Any = None,
+    ) -> Statistics:
+        """Expected statistics of some sequences under the present parameters.
+
+        Parameters
+        ----------
+        X, times, lengths, groups : the sequences
+        y : labels in the same form, optional
+            Known ones are held, as in `fit`.
+        sample_weight : sequence of float, optional
+            As in `fit`.
+        chunk : int or str, optional
+            Number or name of this chunk of the data, so that none is counted twice. Default: a
+            digest of what was found.
+
+        Returns
+        -------
+        Statistics
+
+        See Also
+        --------
+        skchmm.ConstrainedHMM.e_step : the same in discrete time.
+        """
+        return self._e_step(X, y, lengths, groups, sample_weight, chunk, times=times)
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        times: Any = None,
+        lengths: Collection[int] | None = None,
+        groups: Any = None,
+        sample_weight: Any = None,
+    ) -> Self:
+        """Learn from more labelled sequences, as if all had come at once.
+
+        Parameters
+        ----------
+        X, times, lengths, groups : the sequences
+        y : labels in the same form
+            All of them.
+        sample_weight : sequence of float, optional
+            As in `fit`.
+
+        Returns
+        -------
+        self
+
+        See Also
+        --------
+        skchmm.ConstrainedHMM.partial_fit : the same in discrete time.
+        """
+        return self._partial_fit(X, y, lengths, groups, sample_weight, times=times)
