@@ -1,18 +1,14 @@
 """What all estimators that label sequences share: reading, asking a chain, reporting."""
 
 from collections.abc import Collection
-from copy import copy
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._documentation import DocumentedMixin
-from ..constraints.compile import compile, flatten
-from ..constraints.soft import Soft
-from ..controller import SoftController, everything
 from ..emissions import Precomputed
 from ..emissions.base import PendingFrames, check_size, steps_in_part
 from ..graph import AugmentedGraph
@@ -25,8 +21,8 @@ from ..sequences.values import as_numbers
 from .fallback import replace_paths, replace_posteriors
 from .marginal_paths import path_of_marginals
 from .parts import in_parts
+from .rules import RulesMixin
 from .saving import SavedMixin
-from .softness import check_weights
 
 ALGORITHMS = ("viterbi", "posterior", "mea", "map")
 
@@ -34,7 +30,7 @@ ALGORITHMS = ("viterbi", "posterior", "mea", "map")
 _SIGNED = ("generator_", "start_weights_", "transition_weights_")
 
 
-class SequenceEstimator(SavedMixin, DocumentedMixin, BaseEstimator):
+class SequenceEstimator(RulesMixin, SavedMixin, DocumentedMixin, BaseEstimator):
     """Base class of the estimators that label sequences.
 
     Once fitted, a subclass has `classes_`, `constraints_`, `controller_`, `emission_` and the
@@ -54,7 +50,6 @@ class SequenceEstimator(SavedMixin, DocumentedMixin, BaseEstimator):
 
     _parameter_names: tuple[str, ...] = ()  # what a chain is made of
     _enforces = True  # whether paths must satisfy the constraints
-    _takes_soft = True  # whether it knows what to do with soft rules
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -204,64 +199,10 @@ class SequenceEstimator(SavedMixin, DocumentedMixin, BaseEstimator):
     def _new_chain(self, graph, *parameters):
         raise NotImplementedError
 
-    def _compile(self, constraints):
-        """Take these constraints as those of the model, before its parameters are learned."""
-        states, self._chains = self.classes_.tolist(), {}
-        self.__dict__.pop("soft_weights_", None)
-        if constraints is None:
-            self.constraints_, self.controller_ = [], everything(states)
-            return
-        self.constraints_ = flatten(constraints)
-        if not self._takes_soft:
-            self._refuse_soft(type(self).__name__)
-        self.controller_ = compile(
-            self.constraints_, states, max_nodes=self.max_nodes, verbose=self.verbose
-        )
-        if isinstance(self.controller_, SoftController):
-            self.soft_weights_ = self.controller_.weights
-        self._check_controller(self.controller_, self.constraints_)
-
-    def _refuse_soft(self, who):
-        if any(isinstance(rule, Soft) for rule in self.constraints_):
-            raise ValueError(
-                f"{who} takes no soft rules; ConstrainedHMM, CTConstrainedHMM, HSMMDecoder, "
-                "PerceptronCRF and skchmm.hmm do."
-            )
-
-    def _check_controller(self, controller, constraints):
-        """Refuse constraints that have no meaning for the model."""
-
-    def _conclude(self):
-        """What follows once parameters and constraints are there."""
-        check_weights(self.constraints_)
-        self._chain()
-        return self
-
     @property
     def graph_(self) -> AugmentedGraph:
         """The live nodes and edges of the constrained chain."""
         return self._chain().graph
-
-    def with_constraints(self, constraints: Any) -> Self:
-        """The same fitted model under other constraints.
-
-        Parameters
-        ----------
-        constraints : as in the constructor
-
-        Returns
-        -------
-        estimator of the same class
-        """
-        check_is_fitted(self)
-        model = copy(self)
-        model.constraints = constraints
-        model._release()
-        model._compile(constraints)
-        return model._conclude()
-
-    def _release(self):
-        """Take back what constraints have done to the parameters."""
 
     # ------------------------------------------------------------- inference
     def predict(
@@ -465,12 +406,3 @@ class SequenceEstimator(SavedMixin, DocumentedMixin, BaseEstimator):
     # What to say of an impossible sequence, and besides its constraints of an infeasible one.
     _impossible = "its observations or transitions are impossible."
     _note = ""
-
-    @property
-    def _rules(self):
-        """The hard constraints that the controller is made of."""
-        return [rule for rule in self.constraints_ if not isinstance(rule, Soft)]
-
-    @property
-    def _has_rules(self):
-        return self._enforces and not all(isinstance(rule, Soft) for rule in self.constraints_)

@@ -18,6 +18,7 @@ from ..emissions import Emission
 from ..estimators.base import ALGORITHMS
 from ..estimators.likelihood import LikelihoodModel
 from ..estimators.reasons import ReasonsMixin
+from ..estimators.softness import check_weights
 from ..sequences.labels import label_array
 from ..sequences.values import as_numbers
 from .answers import AnswersMixin
@@ -256,6 +257,7 @@ class BaseHMM(LearningMixin, HMMChunksMixin, AnswersMixin, ReasonsMixin, Likelih
         if self._skchmm_controller[0] != key:
             controller = everything(states)
             if constraints:
+                check_weights(constraints)
                 controller = compile(constraints, states, max_nodes=self.max_nodes)
             self._skchmm_controller, self._chains = (key, controller), {}
         return self._skchmm_controller[1]
