@@ -10,7 +10,7 @@ from .relaxation import Relaxation, relax_paths
 def replace_paths(model, sequences, frames, bad, path, log_prob, labels):
     """Fill in paths of the sequences `bad` that are not feasible, or raise."""
     if _relaxes(model):
-        _relax(model, sequences, frames, bad, _decode, path, log_prob, labels)
+        _relax(model, sequences, frames, bad, decode_again, path, log_prob, labels)
         return
     report_infeasible(model, sequences, bad, frames)
     free, free_prob = model._chain(constrained=False).decode(
@@ -32,7 +32,7 @@ def replace_posteriors(model, sequences, frames, bad, log_z, posteriors):
         Relaxation(model).answer(sequences, frames, bad, _smooth, fill)
         if model.algorithm not in ("posterior", "mea"):  # whose path says which rules are broken
             unused = np.empty(sequences.n_steps, dtype=np.int64)
-            _relax(model, sequences, frames, bad, _decode, unused, log_z)
+            _relax(model, sequences, frames, bad, decode_again, unused, log_z)
         return
     report_infeasible(model, sequences, bad, frames)
     free = model._chain(constrained=False).smooth(frames, offsets, n_jobs=model.n_jobs)
@@ -54,7 +54,8 @@ def _relaxes(model):
     return model.on_infeasible == "relax" and model._has_rules
 
 
-def _decode(chain, frames, offsets):
+def decode_again(chain, frames, offsets):
+    """Scores and state indices of the best paths."""
     path, log_prob = chain.decode(frames, offsets)
     return log_prob, path
 

@@ -38,6 +38,7 @@ from .em import (
     warn_not_converged,
     with_callbacks,
 )
+from .forgiving import ForgivingChain, report_learned
 from .infeasible import why_infeasible
 from .softness import check_weights, learn_soft_weights, with_known_weights
 from .spreading import Spread, chunks_of_files
@@ -117,8 +118,15 @@ class LikelihoodModel(ChunksMixin, CallbackSupportMixin, SequenceEstimator):
             check_weights(self.constraints_)
             self._fit_em(emission, data, progress)
         self._conclude()
+        if self._forgives and not (data.is_labelled and self._counts_labels):
+            report_learned(self, data)
         progress.close()
         return self
+
+    @property
+    def _forgives(self):
+        """Whether EM may learn from sequences that have no feasible path."""
+        return self.on_infeasible != "raise" and self._has_rules
 
     def _progress(self):
         n_starts = 1 if self.init == "fitted" else self.n_init
@@ -222,9 +230,10 @@ class LikelihoodModel(ChunksMixin, CallbackSupportMixin, SequenceEstimator):
     def _take_e_step(self, parameters, data, parts):
         """The E-step: Statistics of some sequences, whose emission is the last parameter."""
         *parameters, emission = parameters
-        expected = expect(
-            self._chain(parameters), emission, parts, self.n_jobs, accumulate=accumulation(emission)
-        )
+        chain = self._chain(parameters)
+        if self._forgives:
+            chain = ForgivingChain(self, chain, parameters)
+        expected = expect(chain, emission, parts, self.n_jobs, accumulate=accumulation(emission))
         value = self._objective(expected.smoothed.log_z, data, emission, parameters)
         counts = expected.smoothed.counts
         values = {f"emission {name}": value for name, value in expected.statistics.items()}

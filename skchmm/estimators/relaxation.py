@@ -48,8 +48,9 @@ class Relaxed:
 class Relaxation:
     """Answers that break as few of a model's hard rules as possible."""
 
-    def __init__(self, model):
+    def __init__(self, model, parameters=None):
         self.model, self.rules = model, model._rules
+        self.parameters = model._parameters() if parameters is None else parameters
         self.states = tuple(model.classes_.tolist())
         self.controllers = [build(rule, self.states, model.max_nodes) for rule in self.rules]
         self.controllers = [controller.minimal() for controller in self.controllers]
@@ -57,16 +58,19 @@ class Relaxation:
 
     def controller(self, b):
         """Of the paths that break at most b rules."""
-        limit = self.model.max_nodes
+        kept, limit = self.model._chains.setdefault("relaxed", {}), self.model.max_nodes
         if b >= len(self.rules):
             return everything(self.states)
+        if b in kept:
+            return kept[b]
         here = [everything(self.states)] * (b + 1)
         for rule in self.controllers:
             before = here
             here = [intersection([each, rule], max_nodes=limit) for each in before]
             for k in range(1, b + 1):
                 here[k] = union([here[k], before[k - 1]], max_nodes=limit)
-        return here[b]
+        kept[b] = here[b]
+        return kept[b]
 
     def chain(self, b):
         if b not in self.chains:
@@ -74,11 +78,9 @@ class Relaxation:
             soft = [rule for rule in model.constraints_ if isinstance(rule, Soft)]
             if soft:
                 controller = add_soft(controller, soft, model.max_nodes)
-            parameters = model._parameters()
-            graph = AugmentedGraph(
-                controller, *model._supports(*parameters), max_nodes=model.max_nodes
-            )
-            self.chains[b] = model._new_chain(graph, *parameters)
+            supports = model._supports(*self.parameters)
+            graph = AugmentedGraph(controller, *supports, max_nodes=model.max_nodes)
+            self.chains[b] = model._new_chain(graph, *self.parameters)
         return self.chains[b]
 
     def answer(self, sequences, frames, bad, solve, fill):
@@ -104,7 +106,7 @@ class Relaxation:
             ranges = [sequences.ranges[s] for s in left]
             rows = np.concatenate([np.arange(begin, end) for begin, end in ranges])
             offsets = np.concatenate([[0], np.cumsum([end - begin for begin, end in ranges])])
-            log_prob, found = solve(self.chain(b), _taken(frames, rows), offsets)
+            log_prob, found = solve(self.chain(b), taken(frames, rows), offsets)
             for k, s in enumerate(left):
                 if log_prob[k] > -np.inf:
                     broken[s] = b
@@ -134,7 +136,7 @@ class Relaxation:
         return Relaxed(sequence, T, broken)
 
 
-def _taken(frames, rows):
+def taken(frames, rows):
     """The frames of some steps."""
     index = rows if frames.index is None else np.asarray(frames.index)[rows]
     gaps = None if frames.gaps is None else frames.gaps[rows]

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from skchmm import ConstrainedHMM, CTConstrainedHMM, HSMMDecoder, InfeasibleSequenceWarning
+from skchmm import (
+    ConstrainedHMM,
+    CTConstrainedHMM,
+    HSMMDecoder,
+    InfeasibleSequenceError,
+    InfeasibleSequenceWarning,
+)
 from skchmm.constraints import (
     AtMostVisits,
     EndsIn,
@@ -130,3 +136,39 @@ def test_other_models():
         with pytest.warns(InfeasibleSequenceWarning, match="EndsIn"):
             times = {"times": [0.0, 1.0, 2.0]} if isinstance(model, CTConstrainedHMM) else {}
             assert model.predict(X, **times)[-1] == "a"
+
+
+@pytest.mark.parametrize("on_infeasible", ["relax", "warn"])
+def test_em_learns_from_sequences_that_break_a_rule(on_infeasible):
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=(n, 1)) for n in (5, 7, 6)]
+    y = [[None] * 5, ["a", "b", "a", None, None, None, "b"], [None] * 6]
+    rules = {"constraints": [NoReentry("a"), EndsIn("b")], "states": ["a", "b"], "n_iter": 8}
+    with pytest.raises(InfeasibleSequenceError, match="NoReentry"):
+        ConstrainedHMM(**rules).fit(X, y)
+    model = ConstrainedHMM(on_infeasible=on_infeasible, tol=1e-2, **rules)
+    with pytest.warns(InfeasibleSequenceWarning) as said:
+        model.fit(X, y)
+    assert "EndsIn" in str(said[-1].message) or on_infeasible == "relax"
+    assert (np.diff(model.history_) > -1e-9 * np.abs(model.history_[1:])).all()
+    # The E-step by hand: the second sequence may break one rule, or both.
+    free = [] if on_infeasible == "warn" else rules["constraints"]
+    start, trans = model.startprob_, model.transmat_
+    frames = model.emission_.log_likelihood(
+        model.emission_.encode(np.concatenate(X), np.array([0, 5, 12, 18]), reset=False)
+    ).dense()
+    known = frames[5:12].copy()
+    for t, label in enumerate(y[1]):
+        if label is not None:
+            known[t, 1 - ["a", "b"].index(label)] = -np.inf
+    total = 0.0
+    for scores, constraints in ((frames[:5], None), (known, free), (frames[12:], None)):
+        if constraints is None:
+            paths = feasible_paths(start, trans, scores, ["a", "b"], rules["constraints"])
+        else:
+            paths = feasible_paths(start, trans, scores, ["a", "b"])
+            broken = {x: sum(not holds(rule, x) for rule in constraints) for x in paths}
+            fewest = min(broken.values())
+            paths = {x: value for x, value in paths.items() if broken[x] == fewest}
+        total += np.logaddexp.reduce(list(paths.values()))
+    assert_allclose(model.history_[-1], total, rtol=1e-9)
