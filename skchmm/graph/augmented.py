@@ -94,9 +94,32 @@ class AugmentedGraph:
         sources = [self.sources[row[0] : row[-1]] for row in self.indptr]
         # Beyond, it is cheaper to find the winner of a step again than to note it.
         self.few_edges = self.n_nodes <= 256 and np.diff(self.indptr).max(initial=0) <= 40
+        self.siblings = self._pair_siblings(targets)
         self.ahead = Blocks(self.n_nodes, list(zip(sources, targets)))
         self.back = Blocks(self.n_nodes, list(zip(targets, sources)))
         self._make_layout()
+
+    def _pair_siblings(self, targets):
+        """Pairs of nodes of one state with an edge to the same node, (n, 2).
+
+        Only kernels that note the winner of every step have to know them. They take siblings with
+        equal values for equally good, which those are not whose edges break other soft rules.
+        """
+        found = [np.empty((0, 2), dtype=np.int32)]
+        differ = set()
+        if self.few_edges or self.n_nodes <= 3 * WIDTH:
+            into = np.concatenate([e * self.n_nodes + row for e, row in enumerate(targets)])
+            group = into * self.n_states + self.node_states[self.sources]
+            for apart in range(1, len(group)):
+                first = np.flatnonzero(group[:-apart] == group[apart:])
+                if len(first) == 0:
+                    break
+                found.append(np.column_stack([self.sources[first], self.sources[first + apart]]))
+                if self.breaks is not None:
+                    masks = self.breaks.edges
+                    differ.update(map(tuple, found[-1][masks[first] != masks[first + apart]]))
+        pairs = np.unique(np.concatenate(found), axis=0)
+        return pairs[[tuple(pair) not in differ for pair in pairs]] if differ else pairs
 
     def _make_layout(self):
         self.log_final = np.where(self.accept, 0.0, -np.inf)
@@ -106,7 +129,7 @@ class AugmentedGraph:
             self.log_final -= costs(self.breaks.ends)
         self.layout = Layout(
             self.node_states, self.start_nodes, self.log_final, self.epochs, self.indptr,
-            self.sources, self.ahead, self.back,
+            self.sources, self.ahead, self.back, self.siblings,
         )  # fmt: skip
 
     def __getstate__(self):

@@ -12,7 +12,7 @@ def iterate_paths(chain, frames, begin, end):
     """The feasible paths of one sequence, most probable first.
 
     Lazy: the first path costs what Viterbi costs, every further one O(T degree). Equally
-    probable paths come in the order of their nodes, compared from the last step backwards,
+    probable paths come in the order of their states, compared from the last step backwards,
     the lowest state first; the first path is the one that ``chain.decode`` returns.
 
     Parameters

@@ -234,16 +234,25 @@ def table_of_values(chain, log_b):
 
 
 def trace_back(chain, rows):
-    """The path of the first best node, and of the first best source before it."""
+    """Of the nodes on best paths, those of the lowest state, and of the best ones before them."""
     g = chain.graph
-    m = np.where(g.accept, rows[-1], -np.inf).argmax()
-    path = [g.node_states[m]]
+    ends = np.where(g.accept, rows[-1], -np.inf)
+    nodes = lowest(g, np.flatnonzero(ends == ends.max()))
+    path = [g.node_states[nodes[0]]]
     for t in range(len(rows) - 1, 0, -1):
         e = np.searchsorted(g.epochs, t, side="right") - 1
-        into = slice(g.indptr[e, m], g.indptr[e, m + 1])
-        m = g.sources[into][(rows[t - 1][g.sources[into]] + chain.log_weights[into]).argmax()]
-        path.append(g.node_states[m])
+        found = set()
+        for m in nodes:
+            into = slice(g.indptr[e, m], g.indptr[e, m + 1])
+            values = rows[t - 1][g.sources[into]] + chain.log_weights[into]
+            found |= set(g.sources[into][values == values.max()])
+        nodes = lowest(g, np.array(sorted(found)))
+        path.append(g.node_states[nodes[0]])
     return path[::-1]
+
+
+def lowest(graph, nodes):
+    return nodes[graph.node_states[nodes] == graph.node_states[nodes].min()]
 
 
 def test_blocks_hold_every_edge_once():

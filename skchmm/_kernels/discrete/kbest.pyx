@@ -10,13 +10,18 @@ far cover all others without overlap, so the best of them all is the next path:
 
 Only the best deviation of each path is queued; when it is taken, the next one is looked for
 again. So a further path costs O(T degree) and keeps T nodes. Equally good paths come in the
-order of their nodes compared from the end, as in the traceback of Viterbi.
+order of their states compared from the end, as in the traceback of Viterbi. Where a state has
+several nodes, the table also has the node before each, and nodes are ranked on the way by the
+states that lead to them, to choose it. Two paths that part at nodes of one state are compared
+further back.
 """
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, malloc, realloc
 
 from ..shared.layout cimport Graph, Layout, edges_into, epoch_of, frame
+from ..shared.memory cimport Memory
+from ..shared.ties cimport as_good
 from .log_rows cimport best_source, first_row, max_row
 
 
@@ -35,6 +40,68 @@ cdef struct Path:
     Deviation next     # the best one that was not taken yet
 
 
+cdef struct Ranks:
+    int32_t *of_node   # the place of each node of a step, by its state and those before
+    int32_t *order     # work
+    int32_t *count     # work
+
+
+cdef int open_ranks(Ranks *ranks, Memory memory, const Graph *g) except -1:
+    cdef int64_t m
+    ranks.of_node = <int32_t *> memory.room(g.n_nodes * sizeof(int32_t))
+    ranks.order = <int32_t *> memory.room(g.n_nodes * sizeof(int32_t))
+    ranks.count = <int32_t *> memory.room(
+        max(g.n_nodes + 1, g.n_states) * sizeof(int32_t))
+    for m in range(g.n_nodes):
+        ranks.of_node[m] = <int32_t> m
+    return 0
+
+
+cdef void choose_sources(const Graph *g, const double *log_weights, int64_t e,
+                         const double *before, Ranks *ranks, int32_t *came) noexcept nogil:
+    """The node before each, of equally good ones the first by rank; and the ranks of a step."""
+    cdef int64_t N = g.n_nodes, m, k, best, n = 0
+    cdef double top, value
+    cdef const int32_t *start = edges_into(g, e)
+    for m in range(N):
+        top, best = -INFINITY, -1
+        for k in range(start[m], start[m + 1]):
+            value = before[g.sources[k]] + log_weights[k]
+            if value > top:
+                top, best = value, k
+        came[m] = g.sources[best] if best >= 0 else 0
+        k = best + 1
+        while (0 < k < start[m + 1]
+               and g.node_states[g.sources[k]] == g.node_states[g.sources[best]]):
+            if (as_good(g, log_weights, before, k, best)
+                    and ranks.of_node[g.sources[k]] < ranks.of_node[came[m]]):
+                came[m] = g.sources[k]
+            k += 1
+    # Sorted by the rank of the node before; then by state, which nodes are already.
+    for m in range(N + 1):
+        ranks.count[m] = 0
+    for m in range(N):
+        ranks.count[ranks.of_node[came[m]] + 1] += 1
+    for m in range(N):
+        ranks.count[m + 1] += ranks.count[m]
+    for m in range(N):
+        k = ranks.of_node[came[m]]
+        ranks.order[ranks.count[k]] = <int32_t> m
+        ranks.count[k] += 1
+    for m in range(N - 1, -1, -1):
+        ranks.count[g.node_states[m]] = <int32_t> m
+    for n in range(N):
+        m = ranks.order[n]
+        ranks.of_node[m] = ranks.count[g.node_states[m]]
+        ranks.count[g.node_states[m]] += 1
+
+
+cdef struct Walk:
+    int64_t p          # a path, and a deviation from it
+    Deviation taken
+    int32_t node       # the last one that was asked for
+
+
 cdef class BestPaths:
     """Paths of steps origin..origin+T-1 of the data, best first."""
 
@@ -42,12 +109,14 @@ cdef class BestPaths:
     cdef object held
     cdef const double *log_weights
     cdef double *values
+    cdef int32_t *came             # (T, n_nodes) the node before each; NULL: one node a state
     cdef Path *paths
     cdef int64_t *heap             # paths that have a deviation left
     cdef int64_t T, n_paths, n_heap, room
 
     def __cinit__(self):
         self.values = NULL
+        self.came = NULL
         self.paths = NULL
         self.heap = NULL
 
@@ -65,11 +134,16 @@ cdef class BestPaths:
             return
         self.values = <double *> malloc(T * layout.graph.n_nodes * sizeof(double))
         self.make_room()
-        if self.values == NULL:
+        if layout.graph.several:
+            self.came = <int32_t *> malloc(T * layout.graph.n_nodes * sizeof(int32_t))
+        if self.values == NULL or layout.graph.several and self.came == NULL:
             raise MemoryError
+        cdef Memory memory = Memory()
+        cdef Ranks ranks
+        open_ranks(&ranks, memory, &layout.graph)
         with nogil:
             self.fill(&log_start[0], &log_table[0, 0], &rows[0] if rows is not None else NULL,
-                      origin)
+                      origin, &ranks)
             # The virtual path: every accepting last node is a deviation from it at T.
             self.paths[0].log_prob = 0.0
             self.paths[0].t = T + 1
@@ -84,11 +158,12 @@ cdef class BestPaths:
         for p in range(self.n_paths):
             free(self.paths[p].nodes)
         free(self.values)
+        free(self.came)
         free(self.paths)
         free(self.heap)
 
     cdef void fill(self, const double *log_start, const double *log_table, const int32_t *rows,
-                   int64_t origin) noexcept nogil:
+                   int64_t origin, Ranks *ranks) noexcept nogil:
         """The values of viterbi.pyx, all rows kept."""
         cdef const Graph *g = &self.layout.graph
         cdef int64_t t, e = 0
@@ -98,6 +173,8 @@ cdef class BestPaths:
             e = epoch_of(&g.epochs, t, e)
             max_row(g, self.log_weights, e, row,
                     log_table + frame(rows, origin + t) * g.n_states, row + g.n_nodes)
+            if self.came != NULL:
+                choose_sources(g, self.log_weights, e, row, ranks, self.came + t * g.n_nodes)
             row += g.n_nodes
 
     cdef int make_room(self) except -1:
@@ -155,9 +232,38 @@ cdef class BestPaths:
         cdef int64_t u, e = g.epochs.n - 1
         nodes[taken.t - 1] = taken.node
         for u in range(taken.t - 1, 0, -1):
-            e = epoch_of(&g.epochs, u, e)
-            nodes[u - 1] = best_source(g, self.log_weights, e, nodes[u],
-                                       self.values + (u - 1) * g.n_nodes)
+            if self.came != NULL:
+                nodes[u - 1] = self.came[u * g.n_nodes + nodes[u]]
+            else:
+                e = epoch_of(&g.epochs, u, e)
+                nodes[u - 1] = best_source(g, self.log_weights, e, nodes[u],
+                                           self.values + (u - 1) * g.n_nodes)
+
+    cdef inline int32_t node_at(self, Walk *walk, int64_t u) noexcept nogil:
+        """The node at step u of a path with a deviation; asked for from the end on."""
+        cdef int64_t p = walk.p
+        if u >= walk.taken.t:
+            while u >= self.paths[p].t:
+                p = self.paths[p].parent
+            walk.node = self.paths[p].nodes[u]
+        elif u == walk.taken.t - 1:
+            walk.node = walk.taken.node
+        else:
+            walk.node = self.came[(u + 1) * self.layout.graph.n_nodes + walk.node]
+        return walk.node
+
+    cdef bint precedes(self, Walk a, Walk b, int64_t u) noexcept nogil:
+        """Whether the states of the first path are lower, compared from step u backwards."""
+        cdef const int32_t *states = self.layout.graph.node_states
+        cdef int32_t x, y
+        while u >= 0:
+            x, y = self.node_at(&a, u), self.node_at(&b, u)
+            if states[x] != states[y]:
+                return states[x] < states[y]
+            if x == y and u < min(a.taken.t, b.taken.t):
+                return False  # and so they go on
+            u -= 1
+        return False
 
     cdef void look(self, int64_t p, const Deviation *last) noexcept nogil:
         """Queue the best deviation of path p that comes after `last`."""
@@ -214,15 +320,24 @@ cdef class BestPaths:
     cdef inline bint earlier(self, int64_t p, const Deviation *a,
                              const Deviation *b) noexcept nogil:
         """Whether a comes before b from the end, two deviations of path p."""
-        if a.t == b.t:
-            return a.node < b.node
-        if a.t > b.t:
-            return a.node < self.paths[p].nodes[a.t - 1]
-        return self.paths[p].nodes[b.t - 1] < b.node
+        cdef int order = self.compare(p, a, b)
+        return order < 0 or order == 0 and self.precedes(
+            [p, a[0], -1], [p, b[0], -1], max(a.t, b.t) - 1)
+
+    cdef inline int compare(self, int64_t p, const Deviation *a,
+                            const Deviation *b) noexcept nogil:
+        """-1 or 1 by the states where two deviations of path p part; 0 where these are equal."""
+        cdef const int32_t *states = self.layout.graph.node_states
+        cdef const int32_t *own = self.paths[p].nodes
+        cdef int32_t x = states[a.node if a.t >= b.t else own[b.t - 1]]
+        cdef int32_t y = states[b.node if b.t >= a.t else own[a.t - 1]]
+        return (x > y) - (x < y)
 
     cdef bint before(self, int64_t p, int64_t q) noexcept nogil:
         """Whether the next deviation of path p is better than that of path q."""
         cdef Deviation a = self.paths[p].next, b = self.paths[q].next
+        cdef Walk first = [p, a, -1], second = [q, b, -1]
+        cdef int order
         if a.log_prob != b.log_prob:
             return a.log_prob > b.log_prob
         # Where both leave the path that they have in common.
@@ -233,7 +348,8 @@ cdef class BestPaths:
             else:
                 b.t, b.node = self.paths[q].t, self.paths[q].nodes[self.paths[q].t - 1]
                 q = self.paths[q].parent
-        return self.earlier(p, &a, &b)
+        order = self.compare(p, &a, &b)
+        return order < 0 or order == 0 and self.precedes(first, second, max(a.t, b.t) - 1)
 
     cdef void insert(self, int64_t p) noexcept nogil:
         cdef int64_t i = self.n_heap, up

@@ -50,10 +50,11 @@ TARGET static void NAME(max_step)(const Blocks *b, const double *weights, const 
     TRY(best, which, LOAD(here + b->source[k]), ADD(lanes, SPREAD((double)b->source[k])))
 
 /* n max steps that also note which source won in each lane (the first of equals): cheaper than
- * finding it again while a step has few entries. Values go to two rows in turn; returns the last. */
+ * finding it again while a step has few entries. Values go to one row after the other, if they are
+ * kept, or to two in turn; returns the last. */
 TARGET static double *NAME(choose_run)(const Blocks *b, const double *weights, int64_t n,
                                        const double *table, const int32_t *rows, double *here,
-                                       double *there, uint8_t *choices)
+                                       double *there, int keep, uint8_t *choices)
 {
     static const double counted[8] = {0, 1, 2, 3, 4, 5, 6, 7};
     const W8 lanes = LOAD(counted);
@@ -79,9 +80,13 @@ TARGET static double *NAME(choose_run)(const Blocks *b, const double *weights, i
             STORE(there + 8 * i, ADD(best, LOAD(emit + 8 * i)));
             BYTES(choices + t * stride + 8 * i, which);
         }
-        double *swap = here;
+        double *next = here;
+        if (keep) {
+            next = there + stride;
+            STORE(next, SPREAD(0.0));
+        }
         here = there;
-        there = swap;
+        there = next;
     }
     return here;
 }
@@ -89,7 +94,8 @@ TARGET static double *NAME(choose_run)(const Blocks *b, const double *weights, i
 #undef TRY_ROW
 #undef TRY_DIAGONAL
 
-/* The first of n sources that attains the largest before(source) + weight; -1 where all are -inf.
+/* The place of the first of n sources that attains the largest before(source) + weight; -1 where all
+ * are -inf.
  * Without branches on values: which source wins cannot be predicted. */
 TARGET static int64_t NAME(best_source)(int64_t n, const int32_t *sources, const double *weights,
                                         const double *before)
@@ -107,7 +113,7 @@ TARGET static int64_t NAME(best_source)(int64_t n, const int32_t *sources, const
         W8 from = neighbours ? HEAD(before + sources[0] + k, n - k) : GATHER(before, sources + k, n - k);
         int hit = EQUAL(ADD(from, HEAD(weights + k, n - k)), best);
         if (hit)
-            return sources[k + first_lane(hit)];
+            return k + first_lane(hit);
     }
 }
 

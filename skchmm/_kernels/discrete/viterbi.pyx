@@ -18,6 +18,9 @@ from ..shared.memory cimport Memory
 from ..shared.tables cimport (
     Table, chunk_end, keep_row, n_chunks, open_table, row_at, row_before,
 )
+from ..shared.ties cimport (
+    Tied, best_ends, equals_sibling, has_tie, open_tied, set_one, step_back, step_back_noted,
+)
 from ..simd.instructions cimport instructions_in_use
 
 
@@ -26,7 +29,8 @@ cdef extern from "discrete/max_steps.h" nogil:
     void max_step(const Blocks *, const double *weights, const double *before, const double *emit,
                   double *out)
     double *choose_run(const Blocks *, const double *weights, int64_t n, const double *table,
-                       const int32_t *rows, double *here, double *there, uint8_t *choices)
+                       const int32_t *rows, double *here, double *there, int keep,
+                       uint8_t *choices)
     int64_t best_source(int64_t n, const int32_t *sources, const double *weights,
                         const double *before)
 
@@ -35,6 +39,7 @@ instructions = instructions_in_use()
 cdef int64_t SMALL_BYTES = 1 << 28
 # Blocks up to which noting the winners of a step beats finding them again, by instruction set.
 cdef int64_t[3] SMALL_BLOCKS = [1, 2, 3]
+cdef int64_t SMALL_KEPT = 1 << 22  # the same where values are kept too, which are 8 times as large
 
 
 cdef struct Scores:
@@ -77,9 +82,9 @@ cdef void fill(const Graph *g, const Scores *s, Emit *emit, int64_t origin, int6
 
 
 cdef double decode(const Graph *g, const Scores *s, Emit *emit, int64_t origin, int64_t T,
-                   const Table *values, int64_t *path) noexcept nogil:
+                   const Table *values, Tied *tied, int64_t *path) noexcept nogil:
     """One sequence."""
-    cdef int64_t t, m, e = 0, c, begin, n = n_chunks(values, T)
+    cdef int64_t t, m, k, e = 0, c, begin, n = n_chunks(values, T)
     cdef double best
     cdef const int32_t *start
     emit.batch = -1
@@ -90,6 +95,7 @@ cdef double decode(const Graph *g, const Scores *s, Emit *emit, int64_t origin, 
     if m < 0:
         return -INFINITY
     best = row_at(values, T - 1)[m] + g.log_final[m]
+    tied.n = best_ends(g, row_at(values, T - 1), 1, m, tied.nodes)
     path[T - 1] = s.node_labels[m]
     for c in range(n - 1, -1, -1):
         begin = c * values.chunk
@@ -97,17 +103,31 @@ cdef double decode(const Graph *g, const Scores *s, Emit *emit, int64_t origin, 
             fill(g, s, emit, origin, T, begin, values)
         for t in range(chunk_end(values, begin, T) - 1, max(begin, 1) - 1, -1):
             e = epoch_of(&g.epochs, t, e)
-            start = edges_into(g, e) + m
-            m = best_source(start[1] - start[0], g.sources + start[0], s.edge_weights + start[0],
-                            row_before(values, t))
+            if tied.n == 1:
+                start = edges_into(g, e) + m
+                k = start[0] + best_source(start[1] - start[0], g.sources + start[0],
+                                           s.edge_weights + start[0], row_before(values, t))
+                if not g.several or not has_tie(g, s.edge_weights, row_before(values, t), k,
+                                                start[1]):
+                    m = g.sources[k]
+                    path[t - 1] = s.node_labels[m]
+                    continue
+                set_one(tied, <int32_t> m)
+            step_back(g, s.edge_weights, e, row_before(values, t), tied)
+            m = tied.nodes[0]
             path[t - 1] = s.node_labels[m]
     return best
 
 
 cdef double decode_small(const Graph *g, const Scores *s, Emit *emit, int64_t origin, int64_t T,
-                         double *values, uint8_t *choices, int64_t *path) noexcept nogil:
-    """One sequence on a graph of few blocks; `values` holds 2 rows, `choices` T."""
+                         double *values, uint8_t *choices, Tied *tied,
+                         int64_t *path) noexcept nogil:
+    """One sequence on a graph of few blocks.
+
+    `choices` holds T rows; `values` T + 1 where there are siblings, otherwise 2.
+    """
     cdef int64_t N = g.stride, stop = origin + T, t = 1, m, e = 0, n
+    cdef bint keep = g.siblings.n > 0
     cdef double best
     cdef double *here = values
     cdef const double *table
@@ -121,15 +141,32 @@ cdef double decode_small(const Graph *g, const Scores *s, Emit *emit, int64_t or
         table = emit.table if emit.by_node else emit_row(g, emit, origin + t, stop)
         here = choose_run(&ahead, s.weights, n, table,
                           emit.rows + origin + t if emit.by_node else NULL,
-                          here, values + N if here == values else values, choices + t * N)
+                          here, here + N if keep or here == values else values, keep,
+                          choices + t * N)
         t += n
     m = best_end(g, here, 1)
     if m < 0:
         return -INFINITY
     best = here[m] + g.log_final[m]
     path[T - 1] = s.node_labels[m]
+    tied.n = best_ends(g, here, 1, m, tied.nodes)
+    if not keep and tied.n == 1:
+        for t in range(T - 1, 0, -1):
+            m = choices[t * N + m]
+            path[t - 1] = s.node_labels[m]
+        return best
     for t in range(T - 1, 0, -1):
-        m = choices[t * N + m]
+        n = choices[t * N + m]
+        if tied.n > 1 and not keep:
+            step_back_noted(g, e, choices + t * N, 1, False, NULL, 0, tied)
+            n = tied.nodes[0]
+        elif tied.n > 1 or equals_sibling(&g.siblings, values + (t - 1) * N, n):
+            if tied.n == 1:
+                set_one(tied, <int32_t> m)
+            e = epoch_of(&g.epochs, t, e)
+            step_back(g, s.edge_weights, e, values + (t - 1) * N, tied)
+            n = tied.nodes[0]
+        m = n
         path[t - 1] = s.node_labels[m]
     return best
 
@@ -152,9 +189,11 @@ def viterbi(Layout layout,                     # IN
     cdef Emit emit
     cdef Table values
     cdef int64_t s, T, n = log_prob.shape[0], longest = longest_sequence(offsets, 0, n)
+    cdef bint keep = g.siblings.n > 0
     cdef bint small = (g.ahead.n_blocks <= SMALL_BLOCKS[instructions[0]]
-                       and longest * g.stride <= SMALL_BYTES)
+                       and longest * g.stride <= (SMALL_KEPT if keep else SMALL_BYTES))
     cdef uint8_t *choices = NULL
+    cdef Tied tied
     cdef Memory memory = Memory()
     if g.n_nodes == 0:
         for s in range(n):
@@ -166,16 +205,19 @@ def viterbi(Layout layout,                     # IN
     scores.node_labels = &node_labels[0]
     emit.table, emit.by_node = &log_table[0, 0], by_node
     emit.rows = NULL if rows is None else &rows[0]
-    open_table(&values, memory, 2 if small else longest, g.stride, budget, True)
+    open_tied(&tied, memory, g.n_nodes)
     if small:
         choices = <uint8_t *> memory.room(longest * g.stride)
+        values.rows = memory.table(longest + 1 if keep else 2, g.stride)
+    else:
+        open_table(&values, memory, longest, g.stride, budget, True)
     emit.buffer = memory.rows(1 if by_node else BATCH, g.stride)
     with nogil:
         for s in range(n):
             T = offsets[s + 1] - offsets[s]
             if small:
                 log_prob[s] = decode_small(g, &scores, &emit, offsets[s], T, values.rows,
-                                           choices, &path[offsets[s]])
+                                           choices, &tied, &path[offsets[s]])
             else:
-                log_prob[s] = decode(g, &scores, &emit, offsets[s], T, &values,
+                log_prob[s] = decode(g, &scores, &emit, offsets[s], T, &values, &tied,
                                      &path[offsets[s]])

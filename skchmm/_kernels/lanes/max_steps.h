@@ -3,6 +3,7 @@
 
 #include "lanes/fill_steps.h"
 #include "lanes/side.h"
+#include "shared/siblings.h"
 
 #define STEPS "lanes/max_steps.h"
 #include "simd/each.h"
@@ -12,7 +13,7 @@
 #else
 
 /* n steps; values in two rows in turn, of which the last is returned. choices(t, node, lane) is the
- * source that won, the first of equals; there are at most 256 nodes. */
+ * source that won, the first of equals; there are at most 256 nodes. `ties` is for the row before. */
 #define START(best, edge) best = ADD(from, SPREAD(weights[edge]))
 #define TRY(best, which, edge)                               \
     do {                                                     \
@@ -63,12 +64,22 @@
     } while (0)
 TARGET static double *NAME(lanes_choose_run)(const Side *g, const double *weights, int64_t n,
                                              int64_t n_states, const double *emit, double *here,
-                                             double *there, uint8_t *choices)
+                                             double *there, uint8_t *choices,
+                                             const Siblings *siblings, Ties ties)
 {
     const W8 none = SPREAD(-INFINITY), zero = SPREAD(NUMBER);
     const double *numbers = g->numbers;
     for (int64_t t = 0; t < n; t++, emit += 8 * n_states, choices += 8 * g->n_nodes) {
         ALL_NODES(ONE, FOUR);
+        if (siblings->n > 0) {
+            int seen;
+            SEE_TIES(here, siblings->n, siblings->places, seen);
+            if (RARELY(seen != 0)) {
+                ties.any[t] = (uint8_t)seen;
+                for (int64_t i = 0; i < siblings->n; i++)
+                    SEE_TIES(here, 1, siblings->places + 2 * i, ties.pairs[t * siblings->n + i]);
+            }
+        }
         double *swap = here;
         here = there;
         there = swap;

@@ -7,10 +7,12 @@ that won. O(edges) vector operations a step of all 8.
 """
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.string cimport memcpy, memset
 
-from ..shared.layout cimport Graph, Layout, best_end, epoch_of
+from ..shared.layout cimport Graph, Layout, Siblings, Ties, best_end, epoch_of
 from ..shared.memory cimport Memory
 from ..shared.threads cimport share, threads_for
+from ..shared.ties cimport Tied, best_ends, in_tie, open_tied, open_ties, set_one, step_back_noted
 from ..simd.instructions cimport instructions_in_use
 from .edges cimport (
     LANES, Edges, Group, Side, active_at, make_edges, n_groups, read_group, rows_of,
@@ -23,7 +25,8 @@ cdef extern from "lanes/max_steps.h" nogil:
     void lanes_fill(int64_t n, int64_t n_states, const double *table, const int64_t *at,
                     double *out)
     double *lanes_choose_run(const Side *, const double *weights, int64_t n, int64_t n_states,
-                             const double *emit, double *here, double *there, uint8_t *choices)
+                             const double *emit, double *here, double *there, uint8_t *choices,
+                             const Siblings *, Ties)
 
 instructions = instructions_in_use()
 
@@ -36,6 +39,9 @@ cdef struct Work:
     uint8_t *choices             # one row a step
     double *emit                 # (BATCH, n_states, 8)
     int64_t *at                  # (BATCH, 8)
+    Ties ties
+    Tied tied
+    int32_t *ends                # (8, n_nodes), of each lane the nodes that its path may end in
 
 
 cdef struct Job:
@@ -67,11 +73,17 @@ cdef void first_row(const Graph *g, const double *log_start, const double *emit,
 
 cdef void decode_group(const Job *job, const Group *group, Work *w) noexcept nogil:
     cdef const Graph *g = job.g
-    cdef int64_t T = group.length[0], S = g.n_states, N = g.n_nodes * LANES
+    cdef int64_t T = group.length[0], S = g.n_states, N = g.n_nodes * LANES, P = g.siblings.n
     cdef int64_t t = 0, n, begin = 0, end, e = 0, l, active
     cdef int64_t node[8]
+    cdef int64_t n_ends[8]
+    cdef int64_t ahead[8]        # the step that a lane went on to alone,
+    cdef int apart = 0           # of these lanes
+    cdef Ties at
     cdef double *here = w.values
     cdef Side side
+    if P:
+        memset(w.ties.any, 0, T)
     while begin < T:
         n = min(T - begin, BATCH)
         rows_of(group, job.rows, begin, n, w.at)
@@ -87,6 +99,10 @@ cdef void decode_group(const Job *job, const Group *group, Work *w) noexcept nog
                     job.log_prob[group.sequence[l]] = (
                         here[node[l] * LANES + l] + g.log_final[node[l]] if node[l] >= 0
                         else -INFINITY)
+                    n_ends[l] = 0
+                    if node[l] >= 0:
+                        n_ends[l] = best_ends(g, here + l, LANES, node[l],
+                                              w.ends + l * g.n_nodes)
                     node[l] = max(node[l], 0)  # some path: of an infeasible one it means nothing
             end = min(begin + n, group.length[active_at(group, t) - 1] if t < T else T)
             if t >= end:
@@ -95,18 +111,59 @@ cdef void decode_group(const Job *job, const Group *group, Work *w) noexcept nog
             if e + 1 < g.epochs.n:
                 end = min(end, g.epochs.first[e + 1])
             side = side_of(g, &job.edges, e)
+            at.any, at.pairs = w.ties.any + t - 1, w.ties.pairs + (t - 1) * P
             here = lanes_choose_run(
                 &side, job.edges.base, end - t, S, w.emit + (t - begin) * S * LANES, here,
-                w.values + N if here == w.values else w.values, w.choices + t * N)
+                w.values + N if here == w.values else w.values, w.choices + t * N,
+                &g.siblings, at)
             t = end
         begin += n
+    for l in range(group.n):
+        ahead[l] = -1
+        if n_ends[l] > 1:
+            memcpy(w.tied.nodes, w.ends + l * g.n_nodes, n_ends[l] * sizeof(int32_t))
+            w.tied.n = n_ends[l]
+            ahead[l] = trace_tied(job, group, w, l, group.length[l] - 1)
+            node[l] = w.tied.nodes[0]
+            apart |= 1 << l
     active = 0
     for t in range(T - 1, -1, -1):
         while active < group.n and group.length[active] > t:
             active += 1
+        if apart:
+            for l in range(active):
+                if ahead[l] == t:
+                    apart &= ~(1 << l)
+        if P and t > 0 and w.ties.any[t - 1]:
+            for l in range(active):
+                if (not apart >> l & 1 and n_ends[l] > 0 and in_tie(
+                        &g.siblings, w.ties.pairs + (t - 1) * P, l,
+                        w.choices[t * N + node[l] * LANES + l])):
+                    set_one(&w.tied, <int32_t> node[l])
+                    ahead[l] = trace_tied(job, group, w, l, t)
+                    node[l] = w.tied.nodes[0]
+                    apart |= 1 << l
         for l in range(active):
+            if apart and apart >> l & 1:
+                continue
             job.path[group.origin[l] + t] = job.node_labels[node[l]]
             node[l] = w.choices[t * N + node[l] * LANES + l] if t > 0 else 0
+
+
+cdef int64_t trace_tied(const Job *job, const Group *group, Work *w, int64_t l,
+                        int64_t t) noexcept nogil:
+    """Go back in a lane from the nodes of step t as long as there are several; to which step."""
+    cdef const Graph *g = job.g
+    cdef int64_t e = 0, N = g.n_nodes * LANES, P = g.siblings.n
+    while t > 0:
+        job.path[group.origin[l] + t] = job.node_labels[w.tied.nodes[0]]
+        e = epoch_of(&g.epochs, t, e)
+        step_back_noted(g, e, w.choices + t * N + l, LANES, P and w.ties.any[t - 1] >> l & 1,
+                        w.ties.pairs + (t - 1) * P, l, &w.tied)
+        t -= 1
+        if w.tied.n == 1:
+            break
+    return t
 
 
 cdef int new_work(const Graph *g, Memory memory, int64_t longest, Work *w) except -1:
@@ -114,6 +171,9 @@ cdef int new_work(const Graph *g, Memory memory, int64_t longest, Work *w) excep
     w.choices = <uint8_t *> memory.room(longest * g.n_nodes * LANES)
     w.values = memory.table(2, g.n_nodes * LANES)
     w.emit = memory.table(BATCH, g.n_states * LANES)
+    w.ends = <int32_t *> memory.room(LANES * g.n_nodes * sizeof(int32_t))
+    open_ties(&w.ties, memory, g.siblings.n, longest)
+    open_tied(&w.tied, memory, g.n_nodes)
     return 0
 
 

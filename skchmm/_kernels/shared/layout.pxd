@@ -10,6 +10,18 @@ cdef extern from "shared/blocks.h" nogil:
         const int32_t *source
 
 
+cdef extern from "shared/siblings.h" nogil:
+    ctypedef struct Siblings:
+        int64_t n
+        const int32_t *pairs
+        const int32_t *places
+        const int32_t *first
+        const int32_t *of_node
+    ctypedef struct Ties:
+        uint8_t *any
+        uint8_t *pairs
+
+
 cdef struct Epochs:
     int64_t n
     const int64_t *first         # step of each
@@ -20,6 +32,7 @@ cdef struct Graph:
     int64_t n_states
     int64_t stride               # n_nodes rounded up to whole blocks
     bint plain                   # node m is state m
+    bint several                 # some state has several nodes
     const int32_t *node_states
     const int32_t *start_nodes
     const uint8_t *accept
@@ -30,12 +43,14 @@ cdef struct Graph:
     const int32_t *sources
     Blocks ahead                 # blocks of targets, of the first epoch
     Blocks back                  # the same for the reversed edges: blocks of sources
+    Siblings siblings            # of graphs that are small enough to note winners
 
 
 cdef class Layout:
     cdef Graph graph
     cdef list arrays
     cdef hold_blocks(self, Blocks *blocks, python_blocks)
+    cdef hold_siblings(self, pairs)
 
 
 cdef void *hold(list arrays, array, dtype) except NULL

@@ -15,7 +15,8 @@ cdef void *hold(list arrays, array, dtype) except NULL:
 cdef class Layout:
     """Pointers into the arrays of an AugmentedGraph (which are kept alive here)."""
 
-    def __init__(self, node_states, start_nodes, log_final, epochs, indptr, sources, ahead, back):
+    def __init__(self, node_states, start_nodes, log_final, epochs, indptr, sources, ahead, back,
+                 siblings=()):
         cdef Graph *g = &self.graph
         self.arrays = []
         g.n_nodes, g.n_states, g.epochs.n = len(node_states), len(start_nodes), len(epochs)
@@ -32,9 +33,21 @@ cdef class Layout:
         g.sources = <const int32_t *> hold(self.arrays, sources, np.int32)
         self.hold_blocks(&g.ahead, ahead)
         self.hold_blocks(&g.back, back)
+        g.several = len(node_states) > 1 and bool((np.diff(node_states) == 0).any())
+        self.hold_siblings(np.reshape(siblings, (-1, 2)).astype(np.int32))
 
     cdef hold_blocks(self, Blocks *blocks, python_blocks):
         blocks.n_blocks = python_blocks.n_blocks
         blocks.start = <const int32_t *> hold(self.arrays, python_blocks.start, np.int32)
         blocks.shifted = <const int32_t *> hold(self.arrays, python_blocks.shifted, np.int32)
         blocks.source = <const int32_t *> hold(self.arrays, python_blocks.source, np.int32)
+
+    cdef hold_siblings(self, pairs):
+        cdef Siblings *siblings = &self.graph.siblings
+        order = np.argsort(pairs.ravel(), kind="stable")
+        first = np.searchsorted(pairs.ravel()[order], np.arange(self.graph.n_nodes + 1))
+        siblings.n = len(pairs)
+        siblings.pairs = <const int32_t *> hold(self.arrays, pairs, np.int32)
+        siblings.places = <const int32_t *> hold(self.arrays, 8 * pairs, np.int32)
+        siblings.first = <const int32_t *> hold(self.arrays, first, np.int32)
+        siblings.of_node = <const int32_t *> hold(self.arrays, order // 2, np.int32)

@@ -72,8 +72,15 @@ AVX2 void bytes_avx2(uint8_t *p, Vector_avx2 v)
     __m128i words = _mm_packs_epi32(_mm256_cvtpd_epi32(v.a), _mm256_cvtpd_epi32(v.b));
     _mm_storel_epi64((__m128i *)p, _mm_packus_epi16(words, words));
 }
+/* The low halves of the doubles are the numbers; lanes 0 1 4 5 | 2 3 6 7 of them are put in order. */
 AVX2 void number_bytes_avx2(uint8_t *p, Vector_avx2 v)
-{ bytes_avx2(p, sub_avx2(v, spread_avx2(NUMBER))); }
+{
+    const __m128i order = _mm_setr_epi8(0, 2, 8, 10, 4, 6, 12, 14, -1, -1, -1, -1, -1, -1, -1, -1);
+    __m256i low = _mm256_castps_si256(
+        _mm256_shuffle_ps(_mm256_castpd_ps(v.a), _mm256_castpd_ps(v.b), 0x88));
+    __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(low), _mm256_extracti128_si256(low, 1));
+    _mm_storel_epi64((__m128i *)p, _mm_shuffle_epi8(words, order));
+}
 
 AVX2 Vector_avx2 round_avx2(Vector_avx2 x)
 { Vector_avx2 r = {_mm256_round_pd(x.a, 8), _mm256_round_pd(x.b, 8)}; return r; }
@@ -148,6 +155,18 @@ AVX2 int between_avx2(Vector_avx2 x, double low, double high)
     return _mm256_movemask_pd(_mm256_or_pd(half_between_avx2(x.a, low, high),
                                            half_between_avx2(x.b, low, high)));
 }
+typedef Vector_avx2 LaneSet_avx2;
+AVX2 Vector_avx2 no_lanes_avx2(void)
+{ return spread_avx2(0.0); }
+AVX2 Vector_avx2 or_equal_avx2(Vector_avx2 set, Vector_avx2 x, Vector_avx2 y)
+{
+    const __m256d zero = _mm256_setzero_pd();
+    set.a = _mm256_or_pd(set.a, _mm256_cmp_pd(_mm256_sub_pd(x.a, y.a), zero, _CMP_EQ_OQ));
+    set.b = _mm256_or_pd(set.b, _mm256_cmp_pd(_mm256_sub_pd(x.b, y.b), zero, _CMP_EQ_OQ));
+    return set;
+}
+AVX2 int lane_bits_avx2(Vector_avx2 set)
+{ return _mm256_movemask_pd(set.a) | _mm256_movemask_pd(set.b) << 4; }
 AVX2 double total_avx2(Vector_avx2 x)
 {
     __m256d s = _mm256_add_pd(x.a, x.b);

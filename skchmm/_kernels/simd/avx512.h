@@ -80,6 +80,13 @@ AVX512 int between_avx512(__m512d x, double low, double high)
     return _mm512_mask_cmp_pd_mask(_mm512_cmp_pd_mask(x, _mm512_set1_pd(low), _CMP_GT_OQ), x,
                                    _mm512_set1_pd(high), _CMP_LT_OQ);
 }
+typedef __mmask8 LaneSet_avx512;
+AVX512 __mmask8 no_lanes_avx512(void)
+{ return 0; }
+AVX512 __mmask8 or_equal_avx512(__mmask8 set, __m512d x, __m512d y)
+{ return set | _mm512_cmp_pd_mask(_mm512_sub_pd(x, y), _mm512_setzero_pd(), _CMP_EQ_OQ); }
+AVX512 int lane_bits_avx512(__mmask8 set)
+{ return set; }
 AVX512 double total_avx512(__m512d x)
 {
     __m256d s = _mm256_add_pd(_mm512_castpd512_pd256(x), _mm512_extractf64x4_pd(x, 1));

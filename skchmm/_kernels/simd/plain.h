@@ -65,6 +65,13 @@ static inline int equal_plain(Vector_plain a, double x)
 { int r = 0; EACH r |= (a.x[i] == x) << i; return r; }
 static inline int between_plain(Vector_plain a, double low, double high)
 { int r = 0; EACH r |= (a.x[i] > low) & (a.x[i] < high); return r; }
+typedef int LaneSet_plain;
+static inline int no_lanes_plain(void)
+{ return 0; }
+static inline int or_equal_plain(int set, Vector_plain a, Vector_plain b)
+{ EACH set |= (a.x[i] - b.x[i] == 0.0) << i; return set; }
+static inline int lane_bits_plain(int set)
+{ return set; }
 static inline double total_plain(Vector_plain a)
 { return ((a.x[0] + a.x[4]) + (a.x[2] + a.x[6])) + ((a.x[1] + a.x[5]) + (a.x[3] + a.x[7])); }
 static inline double largest_plain(Vector_plain a)

@@ -56,6 +56,10 @@
 #define ABOVE NAME(above)               /* (x, y): a bit for each lane with x > y */
 #define EQUAL NAME(equal)               /* (v, x): a bit for each lane that is x */
 #define BETWEEN NAME(between)           /* (v, low, high): whether some lane is */
+#define LANE_SET NAME(LaneSet)          /* a set of lanes */
+#define NO_LANES NAME(no_lanes)         /* (): none of them */
+#define OR_EQUAL NAME(or_equal)         /* (set, x, y): and those where x is y, and not infinite */
+#define LANE_BITS NAME(lane_bits)       /* (set): a bit for each */
 #define TOTAL NAME(total)
 #define LARGEST NAME(largest)
 #define TRANSPOSE NAME(transpose)       /* (v): of 8 vectors, in place */
