@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from copy import copy
+from functools import wraps
 from typing import Any, Self
 
 import numpy as np
@@ -27,6 +28,22 @@ ALGORITHMS = ("viterbi", "posterior", "map")
 
 # Parameters that are not probabilities.
 _SIGNED = ("generator_", "start_weights_", "transition_weights_")
+
+
+def all_or_nothing(fit):
+    """A `fit` that is interrupted, or fails, leaves the attributes as they were."""
+
+    @wraps(fit)
+    def fit_or_restore(self, *args, **kwargs):
+        before = vars(self).copy()
+        try:
+            return fit(self, *args, **kwargs)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    return fit_or_restore
 
 
 class SequenceEstimator(SavedMixin, DocumentedMixin, BaseEstimator):

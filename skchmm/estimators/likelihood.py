@@ -24,7 +24,7 @@ from ..exceptions import InfeasibleSequenceError
 from ..sequences.aligned import read_step_weights, read_weights
 from ..sequences.forms import Sequences, read_labels
 from ..sequences.labels import choose_states, encode_labels
-from .base import SequenceEstimator
+from .base import SequenceEstimator, all_or_nothing
 from .em import (
     CallbackSupportMixin,
     Progress,
@@ -129,6 +129,7 @@ class LikelihoodModel(CallbackSupportMixin, SequenceEstimator):
         """
         return self._fit_sequences(X, y, lengths, groups, weights)
 
+    @all_or_nothing
     def _fit_sequences(self, X, y, lengths, groups, weights, **times):
         sample_weight = pop_sample_weight(weights)
         self._check_parameters()

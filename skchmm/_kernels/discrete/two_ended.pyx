@@ -20,6 +20,7 @@ from libc.math cimport INFINITY, M_LN2, NAN, log
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcpy, memset
 
+from ..shared.interrupt cimport Watch, check, new_watch, stopped
 from ..shared.layout cimport Graph, Layout
 from ..shared.memory cimport Memory
 from ..shared.scaling cimport log_lossy
@@ -80,6 +81,7 @@ cdef struct Sweep:
     End ahead
     End back
     End idle
+    Watch watch
 
 
 def handles(Layout layout):
@@ -150,7 +152,7 @@ cdef bint advance(Sweep *w, End *ahead, End *back, int64_t n, int mode,
         sweep_run(m, w.S, mode, ahead, back)
         ahead.at += m * ahead.step
         back.at += m * back.step
-        if not (sound(ahead) and sound(back)):
+        if stopped(&w.watch, m) or not (sound(ahead) and sound(back)):
             return False
         n -= m
     return True
@@ -265,7 +267,7 @@ def two_ended(Layout layout,                     # IN, one that handles() says y
     cdef double *vectors
     cdef Memory memory = Memory()
     memset(&w, 0, sizeof(Sweep))
-    w.S = S
+    w.S, w.watch = S, new_watch(NODES)
     w.log_table = &log_table[0, 0]
     w.rows = NULL if rows is None else &rows[0]
     w.log_lossy = log_lossy(smallest)
@@ -302,3 +304,6 @@ def two_ended(Layout layout,                     # IN, one that handles() says y
                                              counting, &log_z[s]))
             if counting and not left[s]:
                 add_counts(&w, 1.0 if seq_weights is None else seq_weights[s], counts)
+            if stopped(&w.watch, 1):
+                break
+        check()

@@ -8,7 +8,8 @@ that won. O(edges) vector operations a step of all 8.
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
-from ..shared.layout cimport Graph, Layout, best_end, epoch_of
+from ..shared.interrupt cimport Watch, new_watch, stopped
+from ..shared.layout cimport Graph, Layout, best_end, epoch_of, step_work
 from ..shared.memory cimport Memory
 from ..shared.threads cimport share, threads_for
 from ..simd.instructions cimport instructions_in_use
@@ -36,6 +37,7 @@ cdef struct Work:
     uint8_t *choices             # one row a step
     double *emit                 # (BATCH, n_states, 8)
     int64_t *at                  # (BATCH, 8)
+    Watch watch
 
 
 cdef struct Job:
@@ -99,6 +101,8 @@ cdef void decode_group(const Job *job, const Group *group, Work *w) noexcept nog
                 w.values + N if here == w.values else w.values, w.choices + t * N)
             t = end
         begin += n
+        if stopped(&w.watch, n):
+            return
     active = 0
     for t in range(T - 1, -1, -1):
         while active < group.n and group.length[active] > t:
@@ -113,6 +117,7 @@ cdef int new_work(const Graph *g, Memory memory, int64_t longest, Work *w) excep
     w.choices = <uint8_t *> memory.room(longest * g.n_nodes * LANES)
     w.values = memory.table(2, g.n_nodes * LANES)
     w.emit = memory.table(BATCH, g.n_states * LANES)
+    w.watch = new_watch(LANES * step_work(g))
     return 0
 
 
