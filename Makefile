@@ -11,6 +11,7 @@ NAME ?=
 # and what they are drawn from. A failure prints its seed; the same seed gives the same cases.
 EXAMPLES ?= 20000
 TIMES ?= 10
+SANITIZED_EXAMPLES ?= 100
 ifndef SEED
 SEED := $(shell date +%s)
 endif
@@ -34,7 +35,7 @@ SITE_PACKAGES := 'import sysconfig; print(sysconfig.get_path("purelib"))'
 # the names of tests, and so on the order in which a set prints.
 TEST_ENV := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONHASHSEED=0
 
-.PHONY: help demo test test-floor fuzz test-random lint format bench paper doc doc-check wheel sdist build clean
+.PHONY: help demo test test-floor fuzz test-random sanitize lint format bench paper doc doc-check wheel sdist build clean
 .DELETE_ON_ERROR:
 
 help:
@@ -43,6 +44,7 @@ help:
 	@echo "make test-floor  the same with the oldest supported numpy, scipy and scikit-learn"
 	@echo "make fuzz        wrong input of every kind for hours; fewer: make fuzz EXAMPLES=1000"
 	@echo "make test-random the random tests with fresh cases, TIMES=10 times as many, from SEED="
+	@echo "make sanitize    kernels under sanitizers of memory, undefined behaviour and threads"
 	@echo "make lint        ruff, cython-lint and mypy  make format  let ruff rewrite"
 	@echo "make bench       speed side by side with other libraries"
 	@echo "make paper       the experiments of the paper, some by NAME=\"fly har\""
@@ -100,15 +102,19 @@ $(FLOOR_VENV)/.packages: pyproject.toml Makefile | $(VENV)/.kernels
 test-floor: $(FLOOR_VENV)/.packages $(VENV)/.kernels
 	$(TEST_ENV) $(FLOOR_VENV)/bin/python -m pytest -n auto -W default $(ARGS)
 
-fuzz: $(VENV)/.kernels
+fuzz: $(VENV)/.kernels $(VENV)/.packages
 	@echo "replay with: make fuzz SEED=$(SEED) EXAMPLES=$(EXAMPLES)"
 	SKCHMM_FUZZ_EXAMPLES=$(EXAMPLES) $(TEST_ENV) $(BIN)/python -X faulthandler -m pytest -n auto \
 	  --hypothesis-seed=$(SEED) tests/fuzz $(ARGS)
 
-test-random: $(VENV)/.kernels
+test-random: $(VENV)/.kernels $(VENV)/.packages
 	@echo "replay with: make test-random SEED=$(SEED) TIMES=$(TIMES)"
 	SKCHMM_RANDOM_TIMES=$(TIMES) $(TEST_ENV) $(BIN)/python -m pytest -n auto -m hypothesis \
 	  --hypothesis-seed=$(SEED) tests --ignore=tests/fuzz $(ARGS)
+
+# In a copy, so that the kernels here stay as they are.
+sanitize: $(VENV)/.kernels $(VENV)/.packages
+	.ci/sanitize $(BIN)/python $(SANITIZED_EXAMPLES)
 
 # All of them, then the verdict. cython-lint calls pycodestyle by name.
 lint: $(VENV)/.packages

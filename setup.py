@@ -10,6 +10,9 @@ SHARED = "skchmm._kernels._cython"
 
 # Portable flags only: kernels that profit from wider vectors choose at run time.
 FLAGS = [] if os.name == "nt" else ["-O3", "-g0", "-fno-math-errno", "-fno-trapping-math"]
+# More of them, after these: for sanitizers.
+MORE_FLAGS = os.environ.get("SKCHMM_FLAGS", "").split()
+FLAGS += MORE_FLAGS
 
 
 def sources(suffix):
@@ -24,6 +27,7 @@ extensions = [
         depends=sources("h"),
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")],
         extra_compile_args=FLAGS,
+        extra_link_args=MORE_FLAGS,
     )
     for path in sources("pyx")
 ]
@@ -34,6 +38,7 @@ extensions.append(
         SHARED,
         [os.path.join(KERNELS, "_cython.c")],
         extra_compile_args=[flag.replace("-O3", "-O1") for flag in FLAGS],
+        extra_link_args=MORE_FLAGS,
     )
 )
 

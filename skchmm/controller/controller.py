@@ -204,7 +204,8 @@ class Controller:
             F_T, the controller states in which a path may end.
         horizon : int, default=1000
             Where update or gate take t, they are tabulated for paths of up to this many steps;
-            a longer path is then an error.
+            a longer path is then an error. More than 30 million calls of them are refused
+            (`ControllerTooLargeError`).
 
         Returns
         -------

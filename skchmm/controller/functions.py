@@ -4,7 +4,10 @@ import inspect
 
 import numpy as np
 
+from ..exceptions import ControllerTooLargeError
 from .checking import check_integer
+
+MAX_CALLS = 30_000_000  # of the functions: some seconds, and as many entries of tables
 
 
 def tabulate(states, controller_states, initial, update, gate, accept, horizon):
@@ -34,6 +37,7 @@ def tabulate(states, controller_states, initial, update, gate, accept, horizon):
         return 1 + label * n + number[c]
 
     depends_on_time = _takes_time(update) or (gate is not None and _takes_time(gate))
+    _check_calls(S * n * S, max(horizon - 1, 1) if depends_on_time else 1)
     after = _timed(update)
     allowed = _timed(gate) if gate is not None else lambda c, i, j, t: True
 
@@ -66,6 +70,18 @@ def tabulate(states, controller_states, initial, update, gate, accept, horizon):
             tables.append(rows)
             epochs.append(t + 1)
     return np.array(tables), accepted, tuple(epochs), horizon
+
+
+def _check_calls(a_step, n_steps):
+    if a_step * n_steps <= MAX_CALLS:
+        return
+    advice = "take fewer labels or controller states"
+    if a_step <= MAX_CALLS and n_steps > 1:
+        advice = f"a horizon of {MAX_CALLS // a_step + 1:,} is possible"
+    raise ControllerTooLargeError(
+        f"Tabulating the functions would take {a_step * n_steps:,} calls of them, which is more "
+        f"than {MAX_CALLS:,}; {advice}."
+    )
 
 
 def _takes_time(function):

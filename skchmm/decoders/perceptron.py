@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._kernels.other.perceptron import train_pass
 from ..constraints.rules import warn_not_enforced
 from ..emissions import Frames
-from ..estimators.base import SequenceEstimator
+from ..estimators.base import SequenceEstimator, all_or_nothing
 from ..estimators.em import CallbackSupportMixin, Progress, with_callbacks
 from ..estimators.likelihood import mine_constraints, pop_sample_weight
 from ..estimators.questions import KBestMixin
@@ -184,6 +184,7 @@ class PerceptronCRF(KBestMixin, CallbackSupportMixin, SequenceEstimator):
 
     # -------------------------------------------------------------- learning
     @with_callbacks
+    @all_or_nothing
     def fit(
         self,
         X: Any,

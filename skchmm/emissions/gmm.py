@@ -177,15 +177,14 @@ class GMM(NumericEmission):
         n_states, n_components = np.shape(self.weights_)
         outer = self.covariance_type in ("full", "tied")
         means, covars = self._components()
+        centres = self._centres()
         posteriors = check_posteriors(posteriors, len(E.X))
         total: Any = None
         for batch, rows in self._row_batches(E):
             joint = self._log_joint(rows).reshape(-1, n_states, n_components)
             weights = _shares(_scaled(joint)[1]) * posteriors[batch, :, None]
             weights = weights.reshape(len(rows.X), -1)
-            some = numeric.moments(
-                rows, weights, self._reference(), outer=outer, means=means, covars=covars
-            )
+            some = numeric.moments(rows, weights, centres, outer=outer, means=means, covars=covars)
             # rows without any value belong to a state, but say nothing about its components
             present = slice(None) if rows.observed is None else rows.observed.any(axis=1)
             some["mixture"] = weights[present].sum(axis=0)
@@ -193,19 +192,20 @@ class GMM(NumericEmission):
         return {key: v.reshape(n_states, n_components, *v.shape[1:]) for key, v in total.items()}
 
     def maximise(self, statistics: dict[str, Any], *, smoothing: float = 0.0) -> None:
-        shift = self._reference()
         mixture = statistics["mixture"]
         shape = mixture.shape
+        centres = np.broadcast_to(self._centres(), (shape[0] * shape[1], self.means_.shape[2]))
+        centres = centres.reshape(self.means_.shape)
         weights = np.maximum(mixture + self.weights_prior - 1.0, 0.0)
         alive = weights.sum(axis=1, keepdims=True) > NEGLIGIBLE
         weights = np.where(
             alive, weights / np.where(alive, weights.sum(axis=1, keepdims=True), 1.0), self.weights_
         )
         precision = np.broadcast_to(self.means_weight, shape)[:, :, None]
-        prior = np.broadcast_to(self.means_prior, (*shape, len(shift))) - shift
+        prior = np.broadcast_to(self.means_prior, centres.shape) - centres
         total = statistics["weight"] + precision
         seen = total > NEGLIGIBLE
-        old = self.means_ - shift
+        old = self.means_ - centres
         means = np.where(
             seen, (precision * prior + statistics["first"]) / np.where(seen, total, 1.0), old
         )
@@ -214,7 +214,7 @@ class GMM(NumericEmission):
         # hmmlearn takes the scatter about the means before the update
         about = old if self._as_hmmlearn else means
         covars = self._covars_from(statistics, about, means - prior, precision)
-        self.weights_, self.means_, self.covars_ = weights, means + shift, covars
+        self.weights_, self.means_, self.covars_ = weights, means + centres, covars
 
     def _covars_from(self, statistics, centres, from_prior, precision):
         kind = self.covariance_type
@@ -301,6 +301,16 @@ class GMM(NumericEmission):
                 here = where[chosen == c]
                 rows[here] = rng.multivariate_normal(means[k], covars[k], len(here))
         return rows
+
+    def _centres(self):
+        """Where moments are taken about, (d,) or one row for each component.
+
+        Sums of squares about a point that is c away have an error of about 1e-16 c^2. Where there
+        is a floor, that is little beside it; else a component may be as narrow as it likes.
+        """
+        if self._as_hmmlearn or self.min_covar is not None:
+            return np.reshape(self.means_, (-1, np.shape(self.means_)[-1]))
+        return self._reference()
 
     def _components(self):
         """Means and covariances of all components of all states in one row."""

@@ -149,7 +149,7 @@ def cholesky(covars):
 
 
 def _cholesky_with_ridge(covar):
-    for ridge in (0.0, 1e-7):
+    for ridge in (0.0, 1e-7, 1e-12 * np.abs(np.diagonal(covar)).max()):
         try:
             return np.linalg.cholesky(covar + ridge * np.eye(len(covar)))
         except np.linalg.LinAlgError:
@@ -160,6 +160,7 @@ def _cholesky_with_ridge(covar):
 def moments(rows, weights, shift, *, outer, means=None, covars=None):
     """Weighted moments of ``X - shift`` under each column of ``weights`` (n, k).
 
+    The shift is one row (d,), or one for each component (k, d).
     Returns ``weight`` (k, d), ``first`` (k, d) and ``second``: (k, d) sums of squares, or with
     ``outer`` (k, d, d) sums of outer products. Without ``outer`` they are over observed values.
     With it, missing values enter by their expectations given the observed ones under ``means`` and
@@ -168,21 +169,24 @@ def moments(rows, weights, shift, *, outer, means=None, covars=None):
     weights = check_posteriors(weights, len(rows.X))
     if outer:
         return _outer_moments(rows, weights, shift, means, covars)
-    d = rows.X.shape[1]
-    weight, first, second = diagonal_moments(
-        np.ascontiguousarray(rows.X),
-        weights,
-        np.ascontiguousarray(np.broadcast_to(shift, d), dtype=np.float64),
-    )
+    weight, first, second = diagonal_moments(np.ascontiguousarray(rows.X), weights, shift)
     return {"weight": weight, "first": first, "second": second}
 
 
-def _outer_moments(rows, weights, shift, means, covars):
+def _outer_moments(rows, weights, shift, means, covars, complete=None):
     k, d = weights.shape[1], rows.X.shape[1]
+    if np.ndim(shift) == 2:
+        each = [
+            _outer_moments(
+                rows, weights[:, [i]], shift[i], means[[i]], covars[[i]], _moments_by_blas
+            )
+            for i in range(k)
+        ]
+        return {name: np.concatenate([one[name] for one in each]) for name in each[0]}
     weight, first, second = np.zeros((k, d)), np.zeros((k, d)), np.zeros((k, d, d))
     for columns, where in rows.patterns:
         X, w = _take(rows.X, where, columns), weights[where]
-        total, sums, products = _complete_moments(X, w, shift[columns])
+        total, sums, products = (complete or _complete_moments)(X, w, shift[columns])
         weight += total[:, None]
         if len(columns) == d:
             first += sums
@@ -201,13 +205,17 @@ def _outer_moments(rows, weights, shift, means, covars):
 
 
 def _complete_moments(X, weights, shift):
+    if X.shape[1] > MAX_FULL_COLUMNS:
+        return _moments_by_blas(X, weights, shift)
+    return outer_moments(
+        np.ascontiguousarray(X),
+        np.ascontiguousarray(weights),
+        np.ascontiguousarray(shift, dtype=np.float64),
+    )
+
+
+def _moments_by_blas(X, weights, shift):
     k, d = weights.shape[1], X.shape[1]
-    if d <= MAX_FULL_COLUMNS:
-        return outer_moments(
-            np.ascontiguousarray(X),
-            np.ascontiguousarray(weights),
-            np.ascontiguousarray(shift, dtype=np.float64),
-        )
     sums, products = np.zeros((k, d)), np.zeros((k, d, d))
     for batch in _batches(len(X), d):
         centred, w = X[batch] - shift, weights[batch].T

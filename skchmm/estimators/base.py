@@ -1,7 +1,7 @@
 """What all estimators that label sequences share: reading, asking a chain, reporting."""
 
 from collections.abc import Collection
-from functools import partial
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,26 @@ ALGORITHMS = ("viterbi", "posterior", "mea", "map")
 
 # Parameters that are not probabilities.
 _SIGNED = ("generator_", "start_weights_", "transition_weights_")
+
+
+def all_or_nothing(fit):
+    """A `fit` that is interrupted, or fails, leaves the attributes as they were.
+
+    Except where EM has completed an iteration, whose parameters stay.
+    """
+
+    @wraps(fit)
+    def fit_or_restore(self, *args, **kwargs):
+        before = vars(self).copy()
+        try:
+            return fit(self, *args, **kwargs)
+        except BaseException as error:
+            if not getattr(error, "keeps_iterations", False):
+                vars(self).clear()
+                vars(self).update(before)
+            raise
+
+    return fit_or_restore
 
 
 class SequenceEstimator(RulesMixin, SavedMixin, DocumentedMixin, BaseEstimator):

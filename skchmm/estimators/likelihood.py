@@ -23,7 +23,7 @@ from ..exceptions import InfeasibleSequenceError
 from ..sequences.aligned import read_weights
 from ..sequences.forms import read_labels
 from ..sequences.labels import choose_states, read_known
-from .base import SequenceEstimator
+from .base import SequenceEstimator, all_or_nothing
 from .chunks import ChunksMixin
 from .em import (
     CallbackSupportMixin,
@@ -96,6 +96,7 @@ class LikelihoodModel(ChunksMixin, CallbackSupportMixin, SequenceEstimator):
         """
         return self._fit_sequences(X, y, lengths, groups, weights)
 
+    @all_or_nothing
     def _fit_sequences(self, X, y, lengths, groups, weights, **times):
         sample_weight = pop_sample_weight(weights)
         if y is None and type(X) in (list, tuple) and X and type(X[0]) is np.memmap:
@@ -289,8 +290,9 @@ class LikelihoodModel(ChunksMixin, CallbackSupportMixin, SequenceEstimator):
                 histories.append(last[0][2])
                 if best is None or histories[-1][-1] > best[0][2][-1]:
                     best = last
-        except BaseException:
+        except BaseException as error:
             if last is not None:  # of an interrupt, what is complete stays
+                error.keeps_iterations = True  # type: ignore[attr-defined]
                 self._learned(*(best or last)[0])
                 self._keep(key, (best or last)[1])
                 self._conclude()

@@ -11,6 +11,7 @@ from operator import index
 import numpy as np
 from joblib import cpu_count
 
+from .._kernels.shared.interrupt import Together
 from .._kernels.shared.threads import Allowed
 from ..emissions.base import PendingFrames
 from ..graph.augmented import WIDTH
@@ -75,16 +76,19 @@ def each(jobs, n_threads):
         finally:
             left.clear()  # after an error, nobody begins another one
 
-    pool = _pool(os.getpid())
-    futures = [pool.submit(work) for _ in range(n_threads - 1)]
+    pool, together = _pool(os.getpid()), Together()
+    futures = [pool.submit(together.run, work) for _ in range(n_threads - 1)]
     try:
         with Allowed(1):
-            work()
+            together.run(work)
         for future in futures:
             # nobody waits for what no thread has begun: all of them may be waiting themselves
             if not future.cancel():
                 future.result()
         return results
+    except BaseException:
+        together.stop()
+        raise
     finally:
         for future in futures:  # after an error, none may go on writing
             if not future.cancel():

@@ -212,3 +212,17 @@ def test_more_work_is_allowed_with_more_nodes():
     with pytest.raises(ControllerTooLargeError, match="too much work"):
         pattern.controller(["a", "b"], max_nodes=100_000 * 7)
     assert len(pattern.controller(["a", "b"], max_nodes=10_000_000).accept) == 2**17
+
+
+def test_functions_are_not_tabulated_for_ever():
+    def build(n_labels, n, horizon):
+        return Controller.from_functions(
+            range(n_labels), range(n), lambda i: 0, lambda c, i, j, t: min(c + (t > 5), n - 1),
+            None, range(n), horizon=horizon,
+        )  # fmt: skip
+
+    with pytest.raises(ControllerTooLargeError, match=r"4,000,000,000,000 calls.*a horizon of 7,5"):
+        build(20, 10, 10**9 + 1)
+    with pytest.raises(ControllerTooLargeError, match="take fewer labels or controller states"):
+        build(3000, 10, 1)
+    assert build(2, 3, 20).horizon == 20

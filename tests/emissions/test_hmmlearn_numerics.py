@@ -85,6 +85,53 @@ def test_mixture(data, kind, priors):
         ours.maximise(ours.accumulate(E, posteriors))
 
 
+# Of three columns that are all 1e9 away, no double holds the covariance.
+@pytest.mark.parametrize(
+    "kind, far", [*((kind, 1e3) for kind in COVARIANCE_TYPES), ("diag", 1e9), ("spherical", 1e9)]
+)
+def test_a_mixture_that_collapses(data, kind, far):
+    """Variances of 1e-14 far from everything else, and a variance of 1 beside an outlier."""
+    rng, X, posteriors = data
+    X = X.copy()
+    X[:30] = far + 1e-7 * max(far / 1e3, 1) * rng.standard_normal((30, X.shape[1]))
+    theirs = prepared(hmm.GMMHMM(3, 2, covariance_type=kind, random_state=0), 3)
+    theirs._init(X)
+    ours = as_hmmlearn(GMM(2, covariance_type=kind))
+    ours.n_features_in_ = X.shape[1]
+    for _ in range(4):
+        for name in ("weights_", "means_", "covars_"):
+            setattr(ours, name, np.array(getattr(theirs, name)))
+        ours.maximise(ours.accumulate(ours.encode(X, reset=False), posteriors))
+        with np.errstate(all="ignore"):
+            their_update(theirs, X, posteriors, "mcw")
+        np.testing.assert_allclose(ours.means_, theirs.means_, rtol=1e-9)
+        np.testing.assert_allclose(ours.covars_, theirs.covars_, rtol=1e-6, atol=1e-20)
+
+
+@pytest.mark.parametrize("kind", COVARIANCE_TYPES)
+def test_a_smallest_variance_is_no_smaller_than_asked_for(kind):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 2))
+    X[:100] = 1e4 + 1e-6 * X[:100]
+    ours = GMM(2, covariance_type=kind, min_covar=1e-300)
+    E = ours.encode(X, reset=True)
+    ours.initialise(E, None, 1, init="kmeans", random_state=0)
+    ours.covars_ = ours.covars_ / ours.covars_.max()
+    for _ in range(20):
+        ours.maximise(ours.accumulate(E, np.ones((200, 1))))
+    about = [X[:100] - X[:100].mean(axis=0), X[100:] - X[100:].mean(axis=0)]
+    matrices = np.array([d.T @ d / 100 for d in about])
+    first = np.argmax(ours.means_[0, :, 0])
+    expected = {
+        "full": matrices,
+        "tied": matrices.mean(axis=0)[None],
+        "diag": np.diagonal(matrices, axis1=1, axis2=2),
+        "spherical": np.diagonal(matrices, axis1=1, axis2=2).mean(axis=1),
+    }[kind]
+    found = ours.covars_[0] if kind == "tied" else ours.covars_[0][[first, 1 - first]]
+    np.testing.assert_allclose(np.squeeze(found), np.squeeze(expected), rtol=1e-6)
+
+
 @pytest.mark.parametrize("priors", [{}, {"lambdas_prior": 2.0, "lambdas_weight": 30.0}])
 def test_poisson(data, priors):
     rng, _, posteriors = data

@@ -14,7 +14,8 @@ from libc.math cimport INFINITY, exp, fabs, log
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcpy, memset
 
-from ..shared.layout cimport Graph, edges_into, epoch_of, frame, longest_of
+from ..shared.interrupt cimport Watch, check, new_watch, stopped
+from ..shared.layout cimport Graph, edges_into, epoch_of, frame, longest_of, step_work
 from ..shared.memory cimport Memory
 from .steps cimport Operator, Steps, Work, ahead_of, back_from, jump, norm
 
@@ -32,6 +33,7 @@ cdef struct Frames:
     const double *row_max
     const uint8_t *row_lossy
     const int32_t *rows
+    Watch *watch
 
 
 cdef struct Counts:
@@ -164,6 +166,8 @@ cdef int forward(const Graph *g, const Operator *o, const Frames *f, const int32
         total += f.row_max[frame(f.rows, origin + t)]
         if t == 0:
             w.log_first = total
+        if stopped(f.watch, 1):
+            return REDO
     c = 0.0
     for m in range(N):
         c += g.final[m] * row[m]
@@ -186,7 +190,7 @@ cdef int backward(const Graph *g, const Operator *o, const Frames *f, const int3
         mass = 0.0
         for m in range(N):
             mass += alpha[m] * w.beta[m]
-        if mass < TINY:
+        if mass < TINY or stopped(f.watch, 1):
             return REDO
         if gamma != NULL:
             memset(gamma + (origin + t) * S, 0, S * sizeof(double))
@@ -243,6 +247,7 @@ def forward_backward(Steps steps,                     # IN
     cdef bint counting = outer is not None
     cdef int status
     cdef double weight
+    cdef Watch watch = new_watch(K * step_work(g) + L * N * N)
     cdef Memory memory = Memory()
     cdef const int32_t *gap_of = &gaps[0]
     if N == 0:
@@ -252,7 +257,7 @@ def forward_backward(Steps steps,                     # IN
         return
     f.start, f.table, f.row_max = &start[0], &table[0, 0], &row_max[0]
     f.row_lossy = &row_lossy[0]
-    f.rows = NULL if rows is None else &rows[0]
+    f.rows, f.watch = NULL if rows is None else &rows[0], &watch
     counts.edges = NULL if edges is None or edges.shape[0] == 0 else &edges[0]
     counts.stays = NULL if stays is None else &stays[0]
     counts.outer = &outer[0, 0, 0] if counting and outer.shape[0] else NULL
@@ -281,6 +286,9 @@ def forward_backward(Steps steps,                     # IN
             redo[s] = status == REDO
             if alphas is not None:
                 memcpy(&alphas[offsets[s], 0], w.alpha, T * N * sizeof(double))
+            if stopped(&watch, 1):
+                break
+        check()
 
 
 def feasible_steps(Steps steps,                       # IN
@@ -298,6 +306,7 @@ def feasible_steps(Steps steps,                       # IN
     cdef int64_t N = g.n_nodes, t, m, k, i, e = 0
     cdef bint observed = steps.op.observed, grown, alive
     cdef const int32_t *ptr
+    cdef Watch watch = new_watch(step_work(g))
     cdef uint8_t[::1] here = np.zeros(N + 1, dtype=np.uint8)
     cdef uint8_t[::1] there = np.zeros(N + 1, dtype=np.uint8)
     for i in range(g.n_states):
@@ -333,6 +342,8 @@ def feasible_steps(Steps steps,                       # IN
                                      g.node_states[m]] == -INFINITY:
                 here[m] = 0
             alive = alive or here[m]
+        if stopped(&watch, 1):
+            check()
         if not alive:
             return t
     for m in range(N):

@@ -8,6 +8,7 @@ read along the edges of a graph. The first of equally good nodes wins: the lowes
 from libc.math cimport INFINITY, exp, log
 from libc.stdint cimport int32_t, int64_t
 
+from ..shared.interrupt cimport Watch, check, new_watch, stopped
 from ..shared.layout cimport Graph, Layout, edges_into, epoch_of, frame
 
 cdef double SAFE = 1e-270
@@ -66,11 +67,14 @@ def best_steps(Layout layout,                       # IN
     cdef double *product
     cdef double *source
     cdef double *p
+    cdef Watch watch = new_watch(N * N)
     if N == 0:
         return
     p, product, source = &room[0, 0], &room[1, 0], &room[2, 0]
     with nogil:
         for t in range(begin, end):
+            if stopped(&watch, 1):
+                check()
             matrix = &matrices[gaps[origin + t], 0, 0]
             scale = 0.0 if logs else log_scales[gaps[origin + t]]
             log_b = &log_table[frame(row_of, origin + t), 0]
@@ -114,8 +118,11 @@ def log_product(const double[:, ::1] left, const double[:, ::1] right, double[:,
     """out[i, k] = log sum_j exp(left[i, j] + right[j, k]); O(n^3), few exponentials."""
     cdef int64_t I = left.shape[0], J = left.shape[1], K = right.shape[1], i, j, k
     cdef double x, y
+    cdef Watch watch = new_watch(4 * J * K)
     with nogil:
         for i in range(I):
+            if stopped(&watch, 1):
+                check()
             for k in range(K):
                 out[i, k] = -INFINITY
             for j in range(J):

@@ -3,6 +3,10 @@ from libc.stdint cimport int64_t
 
 from ..shared.threads cimport share
 
+cdef extern from "shared/atomics.h" nogil:
+    long ATOMIC_LOAD(long *)
+    long ATOMIC_SWAP(long *, long)
+
 cdef enum:
     PIECE = 1 << 14
 
@@ -10,7 +14,7 @@ cdef enum:
 cdef struct Job:
     const double *values
     int64_t n
-    bint strange                 # some value is not finite
+    long strange                 # some value is not finite; any thread may say so
 
 
 cdef bint some_strange(const double *values, int64_t n) noexcept nogil:
@@ -34,8 +38,8 @@ cdef bint some_strange(const double *values, int64_t n) noexcept nogil:
 cdef void look(void *shared, int64_t number, int64_t thread) noexcept nogil:
     cdef Job *job = <Job *> shared
     cdef int64_t k = number * PIECE
-    if not job.strange and some_strange(job.values + k, min(PIECE, job.n - k)):
-        job.strange = True
+    if not ATOMIC_LOAD(&job.strange) and some_strange(job.values + k, min(PIECE, job.n - k)):
+        ATOMIC_SWAP(&job.strange, True)
 
 
 def all_finite(const double[:, ::1] X):

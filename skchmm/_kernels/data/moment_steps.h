@@ -11,16 +11,16 @@
 #else
 
 /* Adds the weights of a row, times 1, x and x squared, to three sums. */
-TARGET static inline void NAME(add_moments)(W8 *sums, W8 weights, double x)
+TARGET static inline void NAME(add_moments)(W8 *sums, W8 weights, W8 x)
 {
-    W8 first = MUL(weights, SPREAD(x));
+    W8 first = MUL(weights, x);
     sums[0] = ADD(sums[0], weights);
     sums[1] = ADD(sums[1], first);
-    sums[2] = FMA(first, SPREAD(x), sums[2]);
+    sums[2] = FMA(first, x, sums[2]);
 }
 
-/* Sums over n rows of S weights, times 1, x and x squared, for x in d columns of X less a shift; NaN
- * is left out. sums is (3, d, 8 ceil(S / 8)), with junk beyond S.
+/* Sums over n rows of S weights, times 1, x and x squared, for x in d columns of X less a shift for
+ * each weight; NaN is left out. sums is (3, d, 8 ceil(S / 8)), with junk beyond S, and shift (d, ...).
  * The sums of two columns stay in registers for a run of rows, and the run stays in the cache. */
 TARGET static void NAME(moment_rows)(int64_t n, int64_t d, int64_t S, const double *X,
                                      const double *shift, const double *weights, double *sums)
@@ -35,14 +35,15 @@ TARGET static void NAME(moment_rows)(int64_t n, int64_t d, int64_t S, const doub
                 int64_t other = j + 1 < d ? j + 1 : j;
                 W8 here[3] = {SPREAD(0.0), SPREAD(0.0), SPREAD(0.0)};
                 W8 next[3] = {SPREAD(0.0), SPREAD(0.0), SPREAD(0.0)};
+                W8 from = LOAD(shift + j * width + k), too = LOAD(shift + other * width + k);
                 for (int64_t t = begin; t < end; t++) {
                     const double *row = weights + t * S + k;
                     W8 w = t < whole ? LOAD(row) : HEAD(row, S - k);
-                    double x = X[t * d + j] - shift[j], y = X[t * d + other] - shift[other];
+                    double x = X[t * d + j], y = X[t * d + other];
                     if (x == x)
-                        NAME(add_moments)(here, w, x);
+                        NAME(add_moments)(here, w, SUB(SPREAD(x), from));
                     if (y == y)
-                        NAME(add_moments)(next, w, y);
+                        NAME(add_moments)(next, w, SUB(SPREAD(y), too));
                 }
                 for (int64_t i = 0; i < 3; i++) {
                     double *sum = sums + (i * d + j) * width + k;

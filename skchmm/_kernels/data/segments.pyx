@@ -2,6 +2,8 @@
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport abs, qsort
 
+from ..shared.interrupt cimport Watch, check, new_watch, stopped
+
 import numpy as np
 
 
@@ -18,6 +20,7 @@ def macro_f1(
     cdef int64_t[::1] hits = np.zeros(n_labels, dtype=np.int64)
     cdef int64_t[::1] sizes = np.zeros(n_labels, dtype=np.int64)  # steps in truth + in prediction
     cdef int32_t[::1] present = np.empty(n_labels, dtype=np.int32)
+    cdef Watch watch = new_watch(4)
     out = np.empty(n_sequences)
     cdef double[::1] scores = out
     with nogil:
@@ -38,6 +41,8 @@ def macro_f1(
                 total += 2.0 * hits[label] / sizes[label]
                 hits[label] = sizes[label] = 0
             scores[s] = total / n_present
+            if stopped(&watch, offsets[s + 1] - offsets[s]):
+                check()
     return out
 
 
@@ -52,6 +57,7 @@ def match_segments(
     cdef Py_ssize_t n_sequences = offsets.shape[0] - 1, s, i
     cdef Py_ssize_t n_true, n_pred, most_true = 0, most_pred = 0
     cdef int32_t label
+    cdef Watch watch = new_watch(64)
     out = np.zeros((n_sequences, 3), dtype=np.int64)
     cdef int64_t[:, ::1] counts = out
     with nogil:
@@ -98,6 +104,8 @@ def match_segments(
                 true_head[label] = -1
                 if w.m > 0:
                     counts[s, 0] += _match(&w, tolerances[s])
+                    if stopped(&watch, w.n + w.m):
+                        check()
             for i in range(n_pred):
                 pred_head[pred_runs[2, i]] = -1
     return out

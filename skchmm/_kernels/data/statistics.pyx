@@ -4,6 +4,7 @@ They are added up in pieces, which are the same whatever the number of threads.
 """
 from libc.stdint cimport int32_t, int64_t
 
+from ..shared.interrupt cimport Watch, new_watch, stopped
 from ..shared.threads cimport share
 from ..simd.instructions cimport instructions_in_use
 
@@ -22,6 +23,7 @@ instructions = instructions_in_use()
 cdef enum:
     MOST_PIECES = 32
     LEAST_ROWS = 4096            # of a piece
+    RUN = 4096                   # rows after which to look whether the call is to end
 
 
 cdef struct Job:
@@ -41,8 +43,11 @@ cdef struct Job:
 cdef void add_piece(void *shared, int64_t number, int64_t thread) noexcept nogil:
     cdef Job *job = <Job *> shared
     cdef int64_t begin = job.n * number // job.n_pieces
-    job.add(job, begin, job.n * (number + 1) // job.n_pieces - begin,
-            job.sums + number * job.size)
+    cdef int64_t end = job.n * (number + 1) // job.n_pieces
+    cdef Watch watch = new_watch(job.k * job.d * job.d)
+    while begin < end and not stopped(&watch, RUN):
+        job.add(job, begin, min(RUN, end - begin), job.sums + number * job.size)
+        begin += RUN
 
 
 cdef added(Job *job, int64_t n, int64_t size, int64_t least):
@@ -88,29 +93,31 @@ def sum_rows(const int32_t[::1] index,         # IN
     cdef int64_t n = index.shape[0], k = values.shape[1]
     if n and k:
         job.index, job.weights = &index[0], &values[0, 0]
-    job.add, job.k = add_by_index, k
+    job.add, job.k, job.d = add_by_index, k, 1
     sums = added(&job, n, n_groups * k, max(LEAST_ROWS, 4 * n_groups))
     return sums.reshape(n_groups, k)
 
 
 cdef moments(Job *job, const double[:, ::1] X, const double[:, ::1] weights,
-             const double[::1] shift, int64_t n_sums):
+             const double[:, ::1] shift, int64_t n_sums):
     """(n_sums, k rounded up to 8); the rest is junk."""
     cdef int64_t n = X.shape[0], width = (weights.shape[1] + 7) // 8 * 8
     job.d, job.k = X.shape[1], weights.shape[1]
     if n and job.d and job.k:
-        job.X, job.weights, job.shift = &X[0, 0], &weights[0, 0], &shift[0]
+        job.X, job.weights, job.shift = &X[0, 0], &weights[0, 0], &shift[0, 0]
     return added(job, n if job.d else 0, n_sums * width, LEAST_ROWS).reshape(n_sums, width)
 
 
 def diagonal_moments(const double[:, ::1] X,          # IN, NaN: missing
                      const double[:, ::1] weights,    # IN, (n, k)
-                     const double[::1] shift):        # IN, (d,)
+                     shift):                          # IN, (d,), or (k, d): for each weight
     """Weights, and weighted sums of X - shift and its square, over what is observed, (k, d)."""
     cdef Job job
     cdef int64_t d = X.shape[1], k = weights.shape[1]
     job.add = add_diagonal
-    out = moments(&job, X, weights, shift, 3 * d).reshape(3, d, (k + 7) // 8 * 8)
+    padded = np.zeros((d, (k + 7) // 8 * 8))
+    padded[:, :k] = np.broadcast_to(shift, (k, d)).T
+    out = moments(&job, X, weights, padded, 3 * d).reshape(3, d, (k + 7) // 8 * 8)
     return tuple(out[i, :, :k].T.copy() for i in range(3))
 
 
@@ -121,7 +128,7 @@ def outer_moments(const double[:, ::1] X,          # IN, at most 16 columns, non
     cdef Job job
     cdef int64_t d = X.shape[1], k = weights.shape[1]
     job.add = add_outer
-    out = moments(&job, X, weights, shift, (1 + d) * (1 + d))
+    out = moments(&job, X, weights, np.asarray(shift)[None], (1 + d) * (1 + d))
     out = out.reshape(1 + d, 1 + d, (k + 7) // 8 * 8)
     i, j = np.tril_indices(1 + d)
     out[j, i] = out[i, j]

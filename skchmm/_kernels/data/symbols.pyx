@@ -5,6 +5,9 @@ import numpy as np
 
 from ..shared.threads cimport share
 
+cdef extern from "shared/atomics.h" nogil:
+    long ATOMIC_SWAP(long *, long)
+
 cdef enum:
     PIECE = 1 << 14
 
@@ -20,7 +23,7 @@ cdef struct Job:
     int64_t n_symbols
     int64_t n
     int32_t *codes
-    bint outside                 # some value was
+    long outside                 # some value was; any thread may say so
 
 
 cdef void number(const Whole *values, Job *job, int64_t k) noexcept nogil:
@@ -43,7 +46,7 @@ cdef void number(const Whole *values, Job *job, int64_t k) noexcept nogil:
             outside |= code | (<uint64_t> last - code)
             codes[t] = <int32_t> code
     if outside >> 63:
-        job.outside = True
+        ATOMIC_SWAP(&job.outside, True)
 
 
 cdef void number_short(void *job, int64_t k, int64_t thread) noexcept nogil:

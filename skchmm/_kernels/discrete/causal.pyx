@@ -9,7 +9,8 @@ As logarithms, O(edges) a step; see log_rows.pxd.
 from libc.math cimport INFINITY, NAN, exp
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
-from ..shared.layout cimport Graph, Layout, epoch_of
+from ..shared.interrupt cimport Watch, check, new_watch, stopped
+from ..shared.layout cimport Graph, Layout, epoch_of, step_work
 from ..shared.memory cimport Memory
 from . cimport log_rows
 
@@ -31,6 +32,7 @@ def causal_marginals(Layout layout,                   # IN
     cdef double *now
     cdef double *before
     cdef double top, total
+    cdef Watch watch = new_watch(8 * step_work(g))
     cdef Memory memory = Memory()
     if N == 0 or begin == end:
         out[offsets[begin]:offsets[end], :] = NAN
@@ -67,3 +69,5 @@ def causal_marginals(Layout layout,                   # IN
                     for i in range(S):
                         out[row, i] /= total
                 now, before = before, now
+                if stopped(&watch, 1):
+                    check()

@@ -8,7 +8,8 @@ and step, after O(degree) for each node that some path takes.
 from libc.math cimport INFINITY, exp, log
 from libc.stdint cimport int32_t, int64_t
 
-from ..shared.layout cimport Graph, Layout, edges_into, epoch_of, frame
+from ..shared.interrupt cimport Watch, check, new_watch, stopped
+from ..shared.layout cimport Graph, Layout, edges_into, epoch_of, frame, step_work
 from ..shared.memory cimport Memory
 from ..shared.tables cimport (
     Table, chunk_end, keep_row, n_chunks, open_table, row_at, row_before,
@@ -22,6 +23,7 @@ cdef struct Model:
     const double *log_start
     const double *log_table
     const int32_t *rows
+    Watch *watch
 
 
 cdef void next_row(const Graph *g, const Model *p, int64_t e, const double *before,
@@ -58,6 +60,8 @@ cdef void fill(const Graph *g, const Model *p, int64_t origin, int64_t T, int64_
             e = epoch_of(&g.epochs, t, e)
             next_row(g, p, e, row_before(alpha, t), log_b, linear, row_at(alpha, t))
         shift(row_at(alpha, t), g.n_nodes)
+        if stopped(p.watch, 1):
+            return
 
 
 cdef inline void cumulate(const Graph *g, const double *log_weights, const double *before,
@@ -124,13 +128,14 @@ def draw_paths(Layout layout,                     # IN
     cdef int64_t *filled          # the step for which `sums` of a node's edges were made
     cdef int64_t *nodes
     cdef const int32_t *start
+    cdef Watch watch = new_watch(4 * step_work(g) + n_paths)
     cdef Memory memory = Memory()
     if N == 0:
         return False
     model.weights = &edge_weights[0] if M else NULL
     model.log_weights = &log_weights[0] if M else NULL
     model.log_start, model.log_table = &log_start[0], &log_table[0, 0]
-    model.rows = NULL if rows is None else &rows[0]
+    model.rows, model.watch = NULL if rows is None else &rows[0], &watch
     open_table(&alpha, memory, T, N, budget, True)
     sums = memory.rows(1, M + N)
     linear = memory.rows(1, N)
@@ -143,14 +148,18 @@ def draw_paths(Layout layout,                     # IN
         for c in range(n):
             keep_row(&alpha, c * alpha.chunk)
             fill(g, &model, origin, T, c * alpha.chunk, &alpha, linear)
+        check()
         found = draw_last(g, row_at(&alpha, T - 1), sums, n_paths, &uniforms[T - 1, 0], nodes)
         for c in range(n - 1 if found else -1, -1, -1):
             begin = c * alpha.chunk
             if c < n - 1:
                 fill(g, &model, origin, T, begin, &alpha, linear)
+                check()
             for t in range(chunk_end(&alpha, begin, T) - 1, begin - 1, -1):
                 for p in range(n_paths):
                     paths[p, t] = g.node_states[nodes[p]]
+                if stopped(&watch, 1):
+                    check()
                 if t == 0:
                     break
                 e = epoch_of(&g.epochs, t, e)

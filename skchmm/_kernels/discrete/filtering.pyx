@@ -8,7 +8,8 @@ O(edges) a step; see log_rows.pxd.
 from libc.math cimport INFINITY
 from libc.stdint cimport int64_t
 
-from ..shared.layout cimport Graph, Layout, epoch_of
+from ..shared.interrupt cimport Watch, check, new_watch, stopped
+from ..shared.layout cimport Graph, Layout, epoch_of, step_work
 from ..shared.memory cimport Memory
 from . cimport log_rows
 
@@ -58,6 +59,7 @@ def completions(Layout layout,                   # IN
     cdef int64_t T = out.shape[0], t, m, e = g.epochs.n - 1
     cdef const double *weights = &log_weights[0] if log_weights.shape[0] else NULL
     cdef double *top
+    cdef Watch watch = new_watch(8 * step_work(g))
     cdef Memory memory = Memory()
     if g.n_nodes == 0:
         return
@@ -68,3 +70,5 @@ def completions(Layout layout,                   # IN
         for t in range(T - 1, 0, -1):
             e = epoch_of(&g.epochs, t, e)
             log_rows.back_row(g, weights, e, &out[t, 0], top, &out[t - 1, 0])
+            if stopped(&watch, 1):
+                check()

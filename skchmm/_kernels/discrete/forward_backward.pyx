@@ -19,8 +19,9 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memset
 
 from ..shared.emit cimport BATCH, Emit, emit_row, run_length
+from ..shared.interrupt cimport Watch, check, new_watch, stopped
 from ..shared.layout cimport (
-    Blocks, Graph, Layout, blocks_of, edges_into, epoch_of, frame, longest_of,
+    Blocks, Graph, Layout, blocks_of, edges_into, epoch_of, frame, longest_of, step_work,
 )
 from ..shared.memory cimport Memory
 from ..shared.tables cimport (
@@ -62,6 +63,7 @@ instructions = instructions_in_use()
 
 cdef double TINY = 1e-200       # smaller sums may miss something
 cdef int FINE = 0, REDO = 1, INFEASIBLE = 2
+cdef int64_t RUN = 1 << 14       # steps after which to look whether the call is to end
 
 
 cdef struct Model:
@@ -72,6 +74,7 @@ cdef struct Model:
     const double *row_max
     const uint8_t *row_lossy
     const int32_t *rows
+    Watch *watch
 
 
 cdef struct Work:
@@ -172,7 +175,7 @@ cdef inline int settle(const Graph *g, double *row, Last *last) noexcept nogil:
 cdef int fill(const Graph *g, const Model *p, Emit *emit, int64_t origin, int64_t T, int64_t begin,
               Work *w, Last *last) noexcept nogil:
     """The chunk of alpha that begins at a step."""
-    cdef int64_t t = begin, n, e = 0, stop = origin + T, end = chunk_end(&w.alpha, begin, T)
+    cdef int64_t t = begin, n = 1, e = 0, stop = origin + T, end = chunk_end(&w.alpha, begin, T)
     cdef int tiny = 0, status
     cdef double *before
     cdef const double *table
@@ -201,7 +204,7 @@ cdef int fill(const Graph *g, const Model *p, Emit *emit, int64_t origin, int64_
                                   TINY, row_at(&w.alpha, t), &tiny)
             t += 1
         else:
-            n = run_length(g, emit, origin, t, end, e)
+            n = min(run_length(g, emit, origin, t, end, e), RUN)
             table, marks = emit.table, p.row_lossy
             if not emit.by_node:
                 table = emit_row(g, emit, origin + t, stop)
@@ -211,7 +214,7 @@ cdef int fill(const Graph *g, const Model *p, Emit *emit, int64_t origin, int64_
             t += sum_run(&ahead, p.weights, n, table,
                          p.rows + origin + t if emit.by_node else NULL, marks, TINY, before,
                          row_at(&w.alpha, t), &last.total, &tiny)
-        if tiny:
+        if tiny or stopped(p.watch, n):
             return REDO
         status = settle(g, row_at(&w.alpha, t - 1), last)
         if status != FINE:
@@ -268,7 +271,7 @@ cdef int lost_behind(const Graph *g, const Model *p, int64_t e, const double *be
 
 cdef int backward(const Graph *g, const Model *p, Emit *emit, int64_t origin, int64_t T, Work *w,
                   double *gamma, double *counts) noexcept nogil:
-    cdef int64_t N = g.stride, S = g.n_states, stop = origin + T, c, t, n, e = 0, begin, m
+    cdef int64_t N = g.stride, S = g.n_states, stop = origin + T, c, t, n = 0, e = 0, begin, m
     cdef int64_t last_chunk = n_chunks(&w.alpha, T) - 1
     cdef int tiny = 0
     cdef double mass = 0.0, top = 1.0
@@ -293,7 +296,7 @@ cdef int backward(const Graph *g, const Model *p, Emit *emit, int64_t origin, in
             fill(g, p, emit, origin, T, begin, w, &last)
         t = chunk_end(&w.alpha, begin, T) - 1
         while t >= begin:
-            if mass < TINY or top < TINY:
+            if mass < TINY or top < TINY or stopped(p.watch, max(n, 1)):
                 return REDO
             alpha = row_at(&w.alpha, t)
             if t == 0:
@@ -370,6 +373,7 @@ def forward_backward(Layout layout,                     # IN
     cdef bint keep = gamma is not None, counting = counts is not None
     cdef int status
     cdef double weight
+    cdef Watch watch = new_watch(step_work(g))
     cdef Memory memory = Memory()
     if g.n_nodes == 0:
         for c in range(chosen.shape[0]):
@@ -380,7 +384,7 @@ def forward_backward(Layout layout,                     # IN
     model.weights = &weights[0] if M else NULL
     model.back_weights = &back_weights[0] if back_weights.shape[0] else NULL
     model.start, model.row_max, model.row_lossy = &start[0], &row_max[0], &row_lossy[0]
-    model.rows = NULL if rows is None else &rows[0]
+    model.rows, model.watch = NULL if rows is None else &rows[0], &watch
     emit.table, emit.rows, emit.by_node = &table[0, 0], model.rows, by_node
     w.possible = <uint8_t *> memory.room(g.n_nodes)
     open_table(&w.alpha, memory, longest_of(offsets, chosen), g.stride, budget, keep)
@@ -404,3 +408,6 @@ def forward_backward(Layout layout,                     # IN
                 weight = 1.0 if seq_weights is None else seq_weights[s]
                 for k in range(M):
                     counts[k] += weight * w.counts[k] * weights[k]
+            if stopped(&watch, 1):
+                break
+        check()

@@ -19,7 +19,8 @@ from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, malloc, realloc
 
-from ..shared.layout cimport Graph, Layout, edges_into, epoch_of, frame
+from ..shared.interrupt cimport Watch, check, new_watch, stopped
+from ..shared.layout cimport Graph, Layout, edges_into, epoch_of, frame, step_work
 from ..shared.memory cimport Memory
 from ..shared.ties cimport as_good
 from .log_rows cimport best_source, first_row, max_row
@@ -144,6 +145,7 @@ cdef class BestPaths:
         with nogil:
             self.fill(&log_start[0], &log_table[0, 0], &rows[0] if rows is not None else NULL,
                       origin, &ranks)
+            check()
             # The virtual path: every accepting last node is a deviation from it at T.
             self.paths[0].log_prob = 0.0
             self.paths[0].t = T + 1
@@ -168,6 +170,7 @@ cdef class BestPaths:
         cdef const Graph *g = &self.layout.graph
         cdef int64_t t, e = 0
         cdef double *row = self.values
+        cdef Watch watch = new_watch(step_work(g))
         first_row(g, log_start, log_table + frame(rows, origin) * g.n_states, row)
         for t in range(1, self.T):
             e = epoch_of(&g.epochs, t, e)
@@ -176,6 +179,8 @@ cdef class BestPaths:
             if self.came != NULL:
                 choose_sources(g, self.log_weights, e, row, ranks, self.came + t * g.n_nodes)
             row += g.n_nodes
+            if stopped(&watch, 1):
+                return
 
     cdef int make_room(self) except -1:
         cdef void *grown

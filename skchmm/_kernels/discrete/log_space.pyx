@@ -7,7 +7,10 @@ from libc.math cimport INFINITY, exp, log
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
-from ..shared.layout cimport Graph, Layout, edges_into, epoch_of, frame, longest_of
+from ..shared.interrupt cimport Watch, check, new_watch, stopped
+from ..shared.layout cimport (
+    Graph, Layout, edges_into, epoch_of, frame, longest_of, step_work,
+)
 from ..shared.memory cimport Memory
 from ..shared.tables cimport (
     Table, chunk_end, keep_row, n_chunks, open_table, row_at, row_before,
@@ -20,8 +23,10 @@ cdef struct Model:
     const double *log_start
     const double *log_table
     const int32_t *rows
+    Watch *watch
 
 
+cdef int64_t LOG_TIMES = 16      # as long as an edge takes elsewhere
 cdef double FAR = -1e6           # a logarithm of a sum that is added to less loses digits
 
 
@@ -51,6 +56,9 @@ cdef void fill(const Graph *g, const Model *p, int64_t origin, int64_t T, int64_
             e = epoch_of(&g.epochs, t, e)
             sum_row(g, p.log_weights, e, row_before(alpha, t), log_b, row_at(alpha, t))
         total[0] += shift(row_at(alpha, t), g.n_nodes)
+        if stopped(p.watch, 1):
+            total[0] = -INFINITY
+            return
 
 
 cdef double forward(const Graph *g, const Model *p, int64_t origin, int64_t T,
@@ -156,6 +164,8 @@ cdef void backward(const Graph *g, const Model *p, int64_t origin, int64_t T, Wo
         if c < n - 1:
             fill(g, p, origin, T, begin, &w.alpha, &ignored)
         for t in range(chunk_end(&w.alpha, begin, T) - 1, begin - 1, -1):
+            if stopped(p.watch, 1):
+                return
             put_gamma(g, row_at(&w.alpha, t), w.beta, gamma + (origin + t) * g.n_states)
             if t > 0:
                 e = epoch_of(&g.epochs, t, e)
@@ -181,10 +191,11 @@ def forward_backward_log(Layout layout,                   # IN
     cdef int64_t s, c, k, T, M = log_weights.shape[0]
     cdef bint counting = counts is not None
     cdef double weight
+    cdef Watch watch = new_watch(LOG_TIMES * step_work(g))
     cdef Memory memory = Memory()
     model.log_weights = &log_weights[0] if M else NULL
     model.log_start, model.log_table = &log_start[0], &log_table[0, 0]
-    model.rows = NULL if rows is None else &rows[0]
+    model.rows, model.watch = NULL if rows is None else &rows[0], &watch
     open_table(&w.alpha, memory, longest_of(offsets, chosen), g.n_nodes, budget,
                gamma is not None)
     w.beta = memory.rows(1, g.n_nodes)
@@ -195,6 +206,8 @@ def forward_backward_log(Layout layout,                   # IN
         for c in range(chosen.shape[0]):
             s = chosen[c]
             T = offsets[s + 1] - offsets[s]
+            if stopped(&watch, 1):
+                break
             log_z[s] = forward(g, &model, offsets[s], T, &w.alpha)
             if gamma is None or log_z[s] == -INFINITY:
                 continue
@@ -205,3 +218,4 @@ def forward_backward_log(Layout layout,                   # IN
                 weight = 1.0 if seq_weights is None else seq_weights[s]
                 for k in range(M):
                     counts[k] += weight * w.counts[k]
+        check()

@@ -20,6 +20,7 @@ from libc.math cimport INFINITY, M_LN2, NAN, log
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcpy, memset
 
+from ..shared.interrupt cimport Watch, check, new_watch, stopped
 from ..shared.layout cimport Graph, Layout
 from ..shared.memory cimport Memory
 from ..shared.scaling cimport log_lossy
@@ -156,6 +157,17 @@ cdef bint advance(Sweep *w, End *ahead, End *back, int64_t n, int mode,
     return True
 
 
+cdef bint advance_far(Sweep *w, Watch *watch, int64_t n, int mode, double *total) noexcept nogil:
+    """The same, with a look now and then whether the call is to end."""
+    cdef int64_t m
+    while n > 0:
+        m = min(n, 1024 * BATCH)
+        if not advance(w, &w.ahead, &w.back, m, mode, total) or stopped(watch, m):
+            return False
+        n -= m
+    return True
+
+
 cdef bint begin_at(Sweep *w, End *end, int64_t at, const double *sums,
                    double *total) noexcept nogil:
     """The first row of an end."""
@@ -205,7 +217,7 @@ cdef bint one_step(Sweep *w, int64_t at, double *log_z) noexcept nogil:
     return True
 
 
-cdef bint sweep(Sweep *w, int64_t origin, int64_t T, bint counting,
+cdef bint sweep(Sweep *w, Watch *watch, int64_t origin, int64_t T, bint counting,
                 double *log_z) noexcept nogil:
     """One sequence; False if it is left to the general kernel."""
     cdef int64_t half = T // 2
@@ -219,7 +231,7 @@ cdef bint sweep(Sweep *w, int64_t origin, int64_t T, bint counting,
         return T == 1 and one_step(w, origin, log_z)
     if not (begin_at(w, ahead, origin, w.start, &total)
             and begin_at(w, back, origin + T - 1, w.final, &total)
-            and advance(w, ahead, back, half - 1, mode, &total)
+            and advance_far(w, watch, half - 1, mode, &total)
             and advance(w, &w.idle, back, T % 2, mode, &total)):
         return False
     mass = meet(ahead, back)
@@ -232,7 +244,7 @@ cdef bint sweep(Sweep *w, int64_t origin, int64_t T, bint counting,
     if not advance(w, ahead, back, counting, mode, &ignored):
         return False
     memset(back.counts, 0, sizeof(back.counts))  # both have counted the step where they met
-    return (advance(w, ahead, back, half - counting, mode, &ignored)
+    return (advance_far(w, watch, half - counting, mode, &ignored)
             and advance(w, ahead, &w.idle, T % 2, mode, &ignored))
 
 
@@ -263,6 +275,7 @@ def two_ended(Layout layout,                     # IN, one that handles() says y
     cdef int64_t R = log_table.shape[0], S = g.n_states, n_steps = 0, c, s, n, m, k
     cdef bint counting = counts is not None, bounded = True
     cdef double *vectors
+    cdef Watch watch = new_watch(NODES)
     cdef Memory memory = Memory()
     memset(&w, 0, sizeof(Sweep))
     w.S = S
@@ -298,7 +311,10 @@ def two_ended(Layout layout,                     # IN, one that handles() says y
         w.idle.rows, w.idle.out = IN_TURN, w.idle.row
         for c in range(chosen.shape[0]):
             s = chosen[c]
-            left[s] = not (bounded and sweep(&w, offsets[s], offsets[s + 1] - offsets[s],
+            left[s] = not (bounded and sweep(&w, &watch, offsets[s], offsets[s + 1] - offsets[s],
                                              counting, &log_z[s]))
             if counting and not left[s]:
                 add_counts(&w, 1.0 if seq_weights is None else seq_weights[s], counts)
+            if stopped(&watch, 1):
+                break
+        check()

@@ -11,8 +11,9 @@ from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from ..shared.emit cimport BATCH, Emit, emit_row, run_length
+from ..shared.interrupt cimport Watch, check, new_watch, stopped
 from ..shared.layout cimport (
-    Blocks, Graph, Layout, best_end, blocks_of, edges_into, epoch_of, longest_sequence,
+    Blocks, Graph, Layout, best_end, blocks_of, edges_into, epoch_of, longest_sequence, step_work,
 )
 from ..shared.memory cimport Memory
 from ..shared.tables cimport (
@@ -37,6 +38,7 @@ cdef extern from "discrete/max_steps.h" nogil:
 instructions = instructions_in_use()
 
 cdef int64_t SMALL_BYTES = 1 << 28
+cdef int64_t RUN = 1 << 14        # steps after which to look whether the call is to end
 # Blocks up to which noting the winners of a step beats finding them again, by instruction set.
 cdef int64_t[3] SMALL_BLOCKS = [1, 2, 3]
 cdef int64_t SMALL_KEPT = 1 << 22  # the same where values are kept too, which are 8 times as large
@@ -47,6 +49,7 @@ cdef struct Scores:
     const double *weights        # by entry of the blocks
     const double *log_start
     const int64_t *node_labels   # what the path has for each node
+    Watch *watch
 
 
 cdef inline void first_row(const Graph *g, const Scores *s, const double *log_b,
@@ -79,6 +82,8 @@ cdef void fill(const Graph *g, const Scores *s, Emit *emit, int64_t origin, int6
             max_step(&ahead, s.weights, before, emit_row(g, emit, origin + t, origin + T), row)
         before = row
         row += values.width
+        if stopped(s.watch, 1):
+            return
 
 
 cdef double decode(const Graph *g, const Scores *s, Emit *emit, int64_t origin, int64_t T,
@@ -91,6 +96,8 @@ cdef double decode(const Graph *g, const Scores *s, Emit *emit, int64_t origin, 
     for c in range(n):
         keep_row(values, c * values.chunk)
         fill(g, s, emit, origin, T, c * values.chunk, values)
+    if stopped(s.watch, 0):
+        return -INFINITY
     m = best_end(g, row_at(values, T - 1), 1)
     if m < 0:
         return -INFINITY
@@ -101,6 +108,8 @@ cdef double decode(const Graph *g, const Scores *s, Emit *emit, int64_t origin, 
         begin = c * values.chunk
         if c < n - 1:
             fill(g, s, emit, origin, T, begin, values)
+            if stopped(s.watch, 0):
+                return -INFINITY
         for t in range(chunk_end(values, begin, T) - 1, max(begin, 1) - 1, -1):
             e = epoch_of(&g.epochs, t, e)
             if tied.n == 1:
@@ -137,13 +146,15 @@ cdef double decode_small(const Graph *g, const Scores *s, Emit *emit, int64_t or
     while t < T:
         e = epoch_of(&g.epochs, t, e)
         ahead = blocks_of(&g.ahead, e)
-        n = run_length(g, emit, origin, t, T, e)
+        n = min(run_length(g, emit, origin, t, T, e), RUN)
         table = emit.table if emit.by_node else emit_row(g, emit, origin + t, stop)
         here = choose_run(&ahead, s.weights, n, table,
                           emit.rows + origin + t if emit.by_node else NULL,
                           here, here + N if keep or here == values else values, keep,
                           choices + t * N)
         t += n
+        if stopped(s.watch, n):
+            return -INFINITY
     m = best_end(g, here, 1)
     if m < 0:
         return -INFINITY
@@ -194,6 +205,7 @@ def viterbi(Layout layout,                     # IN
                        and longest * g.stride <= (SMALL_KEPT if keep else SMALL_BYTES))
     cdef uint8_t *choices = NULL
     cdef Tied tied
+    cdef Watch watch = new_watch(step_work(g))
     cdef Memory memory = Memory()
     if g.n_nodes == 0:
         for s in range(n):
@@ -202,7 +214,7 @@ def viterbi(Layout layout,                     # IN
     scores.edge_weights = &edge_weights[0] if edge_weights.shape[0] else NULL
     scores.weights = &weights[0] if weights.shape[0] else NULL
     scores.log_start = &log_start[0]
-    scores.node_labels = &node_labels[0]
+    scores.node_labels, scores.watch = &node_labels[0], &watch
     emit.table, emit.by_node = &log_table[0, 0], by_node
     emit.rows = NULL if rows is None else &rows[0]
     open_tied(&tied, memory, g.n_nodes)
@@ -221,3 +233,6 @@ def viterbi(Layout layout,                     # IN
             else:
                 log_prob[s] = decode(g, &scores, &emit, offsets[s], T, &values, &tied,
                                      &path[offsets[s]])
+            if stopped(&watch, 1):
+                break
+        check()

@@ -12,7 +12,8 @@ from libc.math cimport INFINITY, M_LN2, frexp, ldexp, log
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
 from libc.string cimport memcpy, memset
 
-from ..shared.layout cimport Graph, Layout, epoch_of
+from ..shared.interrupt cimport Watch, new_watch, stopped
+from ..shared.layout cimport Graph, Layout, epoch_of, step_work
 from ..shared.memory cimport Memory
 from ..shared.scaling cimport log_lossy
 from ..shared.threads cimport share, threads_for
@@ -86,6 +87,7 @@ cdef struct Work:
     bint keep                    # whether they are gone back to
     double *kept                 # of each chunk, alpha before it and the exponents, (n_nodes, 8)
     int *kept_uneven
+    Watch watch
 
 
 cdef struct Job:
@@ -198,6 +200,8 @@ cdef void forward(const Graph *g, const Model *p, const Group *group, Work *w,
                 keep_row(w, begin // w.chunk, N)
         forward_chunk(g, p, group, begin, min(T - begin, w.chunk), w, total, log_z)
         begin += w.chunk
+        if stopped(&w.watch, w.chunk):
+            return
 
 
 cdef void keep_row(Work *w, int64_t i, int64_t N) noexcept nogil:
@@ -322,6 +326,8 @@ cdef void backward(const Graph *g, const Model *p, const Group *group, Work *w,
             weigh(&w.x, &w.back)
         lanes_back_run(&side, w.back.weights, t - last + 1, S, active, alpha,
                        w.emit + (t - begin) * S * LANES, rows, w.beta, w.v, w.by_state, w.counts)
+        if stopped(&w.watch, t - last + 1):
+            return
         t = last - 1
 
 
@@ -401,6 +407,7 @@ cdef int new_work(const Job *job, Memory memory, const double *weights, int64_t 
     n_kept = longest // w.chunk + 1 if w.keep else 1
     w.kept = memory.table(2 * n_kept, N)
     w.kept_uneven = <int *> memory.room(n_kept * sizeof(int))
+    w.watch = new_watch(LANES * step_work(g))
     return 0
 
 
@@ -412,6 +419,8 @@ cdef void sum_piece(void *shared, int64_t number, int64_t thread) noexcept nogil
     for k in range(n * number // job.n_pieces, n * (number + 1) // job.n_pieces):
         read_group(job.order + LANES * k, job.n - LANES * k, job.offsets, &group)
         forward(job.g, &job.model, &group, w, job.log_z)
+        if stopped(&w.watch, 0):
+            return
         if w.keep:
             backward(job.g, &job.model, &group, w, job.gamma)
         for l in range(group.n):

@@ -9,7 +9,8 @@ from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcpy, memset
 
-from ..shared.layout cimport Graph, Layout, Siblings, Ties, best_end, epoch_of
+from ..shared.interrupt cimport Watch, new_watch, stopped
+from ..shared.layout cimport Graph, Layout, Siblings, Ties, best_end, epoch_of, step_work
 from ..shared.memory cimport Memory
 from ..shared.threads cimport share, threads_for
 from ..shared.ties cimport Tied, best_ends, in_tie, open_tied, open_ties, set_one, step_back_noted
@@ -42,6 +43,7 @@ cdef struct Work:
     Ties ties
     Tied tied
     int32_t *ends                # (8, n_nodes), of each lane the nodes that its path may end in
+    Watch watch
 
 
 cdef struct Job:
@@ -118,6 +120,8 @@ cdef void decode_group(const Job *job, const Group *group, Work *w) noexcept nog
                 &g.siblings, at)
             t = end
         begin += n
+        if stopped(&w.watch, n):
+            return
     for l in range(group.n):
         ahead[l] = -1
         if n_ends[l] > 1:
@@ -174,6 +178,7 @@ cdef int new_work(const Graph *g, Memory memory, int64_t longest, Work *w) excep
     w.ends = <int32_t *> memory.room(LANES * g.n_nodes * sizeof(int32_t))
     open_ties(&w.ties, memory, g.siblings.n, longest)
     open_tied(&w.tied, memory, g.n_nodes)
+    w.watch = new_watch(LANES * step_work(g))
     return 0
 
 

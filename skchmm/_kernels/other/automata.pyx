@@ -7,6 +7,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
 
+from ..shared.interrupt cimport Watch, check, new_watch, stopped
 from ..shared.layout cimport Epochs, epoch_of
 from ..shared.memory cimport Memory
 
@@ -98,6 +99,7 @@ def product(list tables, bint every, int64_t limit):
     cdef const int32_t[::1] data = flat
     cdef const int64_t[::1] sizes = sizes_, base = base_
     cdef Pool pool
+    cdef Watch watch = new_watch(4 * S * m)
     cdef int32_t *row = <int32_t *> malloc(m * sizeof(int32_t))
     cdef int32_t *follow = NULL
     cdef int32_t *grown
@@ -144,6 +146,8 @@ def product(list tables, bint every, int64_t limit):
                         else:
                             follow[q * S + a] = -1
                     q += 1
+                    if stopped(&watch, 1):
+                        check()
             if pool.n > limit:
                 return None, None
             part = np.empty((pool.n, S), dtype=np.int32)
@@ -324,6 +328,7 @@ def refine(const int64_t[::1] keys, const int64_t[::1] tails, const int64_t[::1]
     """
     cdef int64_t n = keys.shape[0], b = 1, c = 0, i, k
     cdef Partition classes, cords
+    cdef Watch watch = new_watch(4)
     cdef Memory memory = Memory()
     cdef const int64_t[::1] into = np.argsort(heads, kind="stable")
     cdef const int64_t[::1] start = np.searchsorted(
@@ -335,12 +340,16 @@ def refine(const int64_t[::1] keys, const int64_t[::1] tails, const int64_t[::1]
             for i in range(cords.first[c], cords.past[c]):
                 mark(&classes, tails[cords.elements[i]])
             split(&classes)
+            if stopped(&watch, cords.past[c] - cords.first[c]):
+                check()
             c += 1
             while b < classes.n_sets:
                 for i in range(classes.first[b], classes.past[b]):
                     for k in range(start[classes.elements[i]], start[classes.elements[i] + 1]):
                         mark(&cords, into[k])
                 split(&cords)
+                if stopped(&watch, classes.past[b] - classes.first[b]):
+                    check()
                 b += 1
     out = np.empty(n, dtype=np.int64)
     cdef int64_t[::1] out_ = out
@@ -356,6 +365,7 @@ def read_paths(const int32_t[:, :, ::1] tables, const int64_t[::1] epochs,
     cdef int64_t e
     cdef int32_t q
     cdef Epochs changes
+    cdef Watch watch = new_watch(4)
     changes.n, changes.first = epochs.shape[0], &epochs[0]
     out = np.empty(n, dtype=np.int32)
     cdef int32_t[::1] last = out
@@ -370,6 +380,8 @@ def read_paths(const int32_t[:, :, ::1] tables, const int64_t[::1] epochs,
                 if q < 0:
                     break
             last[s] = q
+            if stopped(&watch, length):
+                check()
     return out
 
 

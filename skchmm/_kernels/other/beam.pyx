@@ -13,6 +13,7 @@ from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport qsort
 from libc.string cimport memset
 
+from ..shared.interrupt cimport Watch, check, new_watch, stopped
 from ..shared.layout cimport Epochs, epoch_of, frame, longest_sequence
 from ..shared.memory cimport Memory
 
@@ -108,8 +109,10 @@ def beam_search(const int32_t[:, :, ::1] tables,   # IN, of the controller
     cdef Beam b
     cdef Epochs changes
     cdef Memory memory = Memory()
+    cdef Watch watch
     changes.n, changes.first = tables.shape[0], &epochs[0]
     b.width = min(width, n_keys)
+    watch = new_watch(b.width * (S + 16))
     # Candidates are pairs, each once, so there is always room for them.
     cdef int64_t most = min(n_keys, b.width * S)
     most = max(most, S)
@@ -154,6 +157,8 @@ def beam_search(const int32_t[:, :, ::1] tables,   # IN, of the controller
                         b.found[place].parent = <int32_t> k
                 n = keep(&b, n_found, n_automaton, t,
                          &log_table[frame(row_of, origin + t), 0])
+                if stopped(&watch, 1):
+                    check()
                 if n == 0:
                     break
             log_prob[s] = -INFINITY

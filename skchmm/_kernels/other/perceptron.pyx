@@ -10,12 +10,14 @@ O(T S^2 + features S) a sequence.
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t
 
+from ..shared.interrupt cimport Watch, check, new_watch, stopped
 from ..shared.layout cimport longest_sequence
 from ..shared.memory cimport Memory
 
 
 cdef void decode(int64_t S, int64_t T, const double *start, const double *trans,
-                 const double *scores, double *values, int32_t *path) noexcept nogil:
+                 const double *scores, double *values, int32_t *path,
+                 Watch *watch) noexcept nogil:
     """The best path; of equally good ones that with the lowest states, from the last step on."""
     cdef int64_t t, i, j, best
     cdef double x
@@ -34,6 +36,8 @@ cdef void decode(int64_t S, int64_t T, const double *start, const double *trans,
                 now[j] = x if x > now[j] else now[j]
         for j in range(S):
             now[j] += scores[t * S + j]
+        if stopped(watch, 1):
+            return
     best = 0
     for j in range(1, S):
         if values[(T - 1) * S + j] > values[(T - 1) * S + best]:
@@ -75,6 +79,7 @@ def train_pass(const int64_t[::1] indptr,       # IN, features of each step: CSR
     cdef const double *row
     cdef const int32_t *truth
     cdef bint differs
+    cdef Watch watch = new_watch(S * S)
     cdef Memory memory = Memory()
     cdef double *scores = memory.table(longest, S)
     cdef double *table = memory.table(longest, S)
@@ -93,7 +98,9 @@ def train_pass(const int64_t[::1] indptr,       # IN, features of each step: CSR
                     v = values[p]
                     for j in range(S):
                         scores[t * S + j] += v * row[j]
-            decode(S, T, &start[0], &trans[0, 0], scores, table, path)
+            decode(S, T, &start[0], &trans[0, 0], scores, table, path, &watch)
+            if stopped(&watch, 1):
+                check()
             amount = seq_weights[s]
             differs = False
             for t in range(T):

@@ -20,6 +20,7 @@ from libc.math cimport INFINITY, exp, log
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
+from ..shared.interrupt cimport Watch, check, new_watch, stopped
 from ..shared.layout cimport epoch_of, frame, longest_sequence
 from ..shared.memory cimport Memory
 from .semi_layout cimport Segments, SemiLayout
@@ -40,6 +41,7 @@ cdef struct Work:
     double *lasting                  # (D,): log durations less that
     int32_t *run_node              # a walk, as runs on one node
     int64_t *run_end
+    Watch watch
 
 
 cdef inline int64_t walk(const Segments *g, Work *w, int64_t m, int64_t s, int64_t stop,
@@ -186,6 +188,8 @@ cdef double backward(const Segments *g, Work *w, int64_t origin, int64_t T,
         for n in range(g.N):
             w.enter[s * g.N + n] = (enter_value(g, w, T, s, n, e, summed) if g.entry[n]
                                     else -INFINITY)
+        if stopped(&w.watch, 1):
+            return -INFINITY
     for i in range(g.S):
         if g.start_nodes[i] >= 0:
             top = max(top, g.log_start[i] + w.enter[g.start_nodes[i]])
@@ -294,6 +298,8 @@ cdef void forward(const Segments *g, Work *w, int64_t origin, int64_t T, double 
     memset(w.open, 0, g.N * T * sizeof(double))
     memset(gamma + origin * g.S, 0, T * g.S * sizeof(double))
     for s in range(T):
+        if stopped(&w.watch, 1):
+            return
         e = epoch_of(&g.epochs, s, e)
         memset(w.mass, 0, g.N * sizeof(double))
         if s == 0:
@@ -342,6 +348,7 @@ cdef int new_work(Work *w, const Segments *g, Memory memory, int64_t T) except -
     memset(w.paid, 0, g.D * sizeof(double))
     w.run_node = <int32_t *> memory.room(g.D * sizeof(int32_t))
     w.run_end = <int64_t *> memory.room(g.D * sizeof(int64_t))
+    w.watch = new_watch(2 * g.N * g.D + g.indptr[g.N] - g.indptr[0])
     return 0
 
 
@@ -369,6 +376,9 @@ def segment_viterbi(SemiLayout layout,               # IN
             log_prob[s] = backward(&g, &w, offsets[s], T, False)
             if log_prob[s] > -INFINITY:
                 trace(&g, &w, offsets[s], T, &path[offsets[s]])
+            if stopped(&w.watch, 0):
+                break
+        check()
 
 
 def segment_posteriors(SemiLayout layout,                 # IN
@@ -398,6 +408,8 @@ def segment_posteriors(SemiLayout layout,                 # IN
     with nogil:
         for s in range(begin, end):
             T = offsets[s + 1] - offsets[s]
+            if stopped(&w.watch, 0):
+                break
             log_z[s] = backward(&g, &w, offsets[s], T, True)
             if gamma is None or log_z[s] == -INFINITY:
                 continue
@@ -406,3 +418,4 @@ def segment_posteriors(SemiLayout layout,                 # IN
                     &transitions[0, 0] if counting else NULL,
                     &durations[0, 0] if counting else NULL,
                     &censored[0, 0] if counting else NULL)
+        check()

@@ -70,6 +70,14 @@ cdef inline const int32_t *edges_into(const Graph *g, int64_t e) noexcept nogil:
     return g.indptr + e * (g.n_nodes + 1)
 
 
+cdef inline int64_t step_work(const Graph *g) noexcept nogil:
+    """What a step passes through: edges, of the epoch that has most, and nodes."""
+    cdef int64_t e, most = 0
+    for e in range(g.epochs.n if g.n_nodes else 0):
+        most = max(most, edges_into(g, e)[g.n_nodes] - edges_into(g, e)[0])
+    return most + g.n_nodes
+
+
 cdef inline Blocks blocks_of(const Blocks *first, int64_t e) noexcept nogil:
     """The blocks of epoch e."""
     cdef Blocks b = first[0]

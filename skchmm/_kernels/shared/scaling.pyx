@@ -1,8 +1,13 @@
 """Log-likelihoods as probabilities that doubles can hold."""
+from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport INFINITY
 from libc.stdint cimport int64_t, uint8_t
 
+from .interrupt cimport Watch, check, new_watch, stopped
+
 import numpy as np
+
+cdef int64_t RUN = 1 << 16       # rows after which to look whether the call is to end
 
 
 def scale_rows(const double[:, ::1] log_table, double smallest=1.0):
@@ -12,6 +17,7 @@ def scale_rows(const double[:, ::1] log_table, double smallest=1.0):
     """
     cdef int64_t R = log_table.shape[0], S = log_table.shape[1], r, i
     cdef double top, lossy = log_lossy(smallest)
+    cdef Watch watch = new_watch(S)
     table_ = np.empty((R, S))
     row_max_ = np.empty(R)
     row_lossy_ = np.zeros(R, dtype=np.uint8)
@@ -30,5 +36,9 @@ def scale_rows(const double[:, ::1] log_table, double smallest=1.0):
                 table[r, i] = log_table[r, i] - top
                 if -INFINITY < table[r, i] < lossy:
                     row_lossy[r] = 1
-    np.exp(table_, out=table_)
+            if stopped(&watch, 1):
+                check()
+    for r in range(0, R, RUN):
+        PyErr_CheckSignals()
+        np.exp(table_[r:r + RUN], out=table_[r:r + RUN])
     return table_, row_max_, row_lossy_

@@ -1,6 +1,8 @@
 """Threads inside a kernel: they share the pieces of its work, each taking one after the other."""
 from libc.stdint cimport int64_t
 
+from .interrupt cimport Watch, check, flag_of_call, new_watch, stopped, use_flag
+
 import os
 
 
@@ -29,27 +31,34 @@ cdef int64_t threads_for(int64_t n_pieces) noexcept nogil:
 cdef struct Shared:
     Piece piece
     void *work
+    long *flag                   # whether the call is to end
     Pieces pieces
 
 
 cdef void take_all(void *shared, int64_t thread) noexcept nogil:
     cdef Shared *s = <Shared *> shared
     cdef int64_t number = take_piece(&s.pieces, thread)
-    while number >= 0:
+    cdef Watch watch = new_watch(1 << 15)
+    if thread > 0:
+        use_flag(s.flag)
+    while number >= 0 and not stopped(&watch, 1):
         s.piece(s.work, number, thread)
         number = take_piece(&s.pieces, thread)
+    if thread > 0:
+        use_flag(NULL)
 
 
-cdef void share(Piece piece, void *work, int64_t n_pieces) noexcept nogil:
+cdef int share(Piece piece, void *work, int64_t n_pieces) except -1 nogil:
     """Call piece(work, number, thread) for each number below n_pieces.
 
-    In this thread, 0, and in up to threads_for(n_pieces) - 1 others.
+    In this thread, 0, and in up to threads_for(n_pieces) - 1 others. Raises if the call is stopped.
     """
     cdef Shared shared
     cdef int64_t n_threads = threads_for(n_pieces)
-    shared.piece, shared.work = piece, work
+    shared.piece, shared.work, shared.flag = piece, work, flag_of_call()
     split(&shared.pieces, n_pieces, n_threads)
     in_threads(take_all, &shared, n_threads)
+    return check()
 
 
 cdef class Allowed:
