@@ -48,7 +48,7 @@ def compile(
     Parameters
     ----------
     constraints : None, constraint, Controller or (nested) list of them
-        What must hold, all together; None allows every path.
+        What a path must satisfy, all of it; None allows every path.
     states : sequence of labels
         All state labels.
     max_nodes : int, default=1_000_000
@@ -58,8 +58,8 @@ def compile(
     Returns
     -------
     Controller
-        Trimmed and minimal. Its ``constraints_`` are what it was compiled from, ``redundant_``
-        those among them that the others imply.
+        Trimmed and minimal. ``constraints_`` lists what it was compiled from; ``redundant_`` lists
+        those of them that follow from the others.
 
     See Also
     --------

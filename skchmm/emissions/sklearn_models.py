@@ -91,18 +91,18 @@ def _fit_clone(model, X, weights, y=None):
 
 
 class ClassifierEmission(_ModelEmission):
-    """Any classifier with ``predict_proba``, turned round by Bayes' rule.
+    """Any classifier with ``predict_proba``: its probabilities divided by the class priors.
 
-    The log-likelihood is log P(state | row) - log P(state), up to a term that all states share; the
-    priors are the shares of the states in the training rows. Rows missing as a whole are
-    marginalised out; other missing values are left to the classifier.
+    The log-likelihood is log P(state | row) - log P(state), up to a term that is the same for all
+    states. The priors P(state) are the shares of the states in the training rows. Rows in which all
+    values are missing are marginalised out; other missing values are left to the classifier.
 
     Parameters
     ----------
     classifier : scikit-learn classifier
         Fitted as a clone.
     min_proba : float, default=1e-12
-        Smaller probabilities are raised to this, so that a classifier that says 0 does not
+        Smaller probabilities are replaced by this value, so that a probability of 0 does not
         forbid a state. A state without training rows gets the log-likelihood log(min_proba).
 
     Attributes
@@ -182,7 +182,8 @@ class ClassifierEmission(_ModelEmission):
 class DensityEmission(_ModelEmission):
     """Any density estimator with ``score_samples``, one clone per state.
 
-    Rows missing as a whole are marginalised out; other missing values are left to the estimator.
+    Rows in which all values are missing are marginalised out; other missing values are left to the
+    estimator.
 
     Parameters
     ----------
@@ -192,7 +193,7 @@ class DensityEmission(_ModelEmission):
     Attributes
     ----------
     estimators_ : list of one fitted clone per state
-        A state without training rows has one that was fitted to the rows of all states.
+        The clone of a state without training rows is fitted to the rows of all states.
 
     See Also
     --------
