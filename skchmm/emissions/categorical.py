@@ -266,8 +266,8 @@ class Categorical(Emission):
             if n_cells > _MAX_CELLS:
                 raise ValueError(
                     f"Categorical(order={self.order}) with {len(vocabulary)} symbols would need "
-                    f"{min(n_cells, 1e300):.2g} probabilities a state; use a lower order or fewer "
-                    "symbols."
+                    f"{min(n_cells, 1e300):.2g} probabilities per state; use a lower order or "
+                    "fewer symbols."
                 )
 
     def _given_symbols(self, n_columns):
