@@ -7,19 +7,15 @@ light and dark. It fails on scrolling sideways, errors in the console, files tha
 files from other servers, pages without style and a navigation bar that does not fit. Screenshots
 are kept in ``screenshots`` beside the site.
 
-Chromium is spoken to through a pipe (``--remote-debugging-pipe``: JSON that ends in a zero byte),
-so nothing needs to be installed besides it. On Debian: ``apt-get install chromium``. Where there
-is none, the files alone are checked.
+Nothing needs to be installed besides Chromium (on Debian: ``apt-get install chromium``). Where
+there is none, the files alone are checked.
 """
 
 import argparse
 import base64
-import json
 import os
 import shutil
-import subprocess
 import sys
-import tempfile
 import threading
 from functools import partial
 from html.parser import HTMLParser
@@ -27,14 +23,27 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import quote, unquote, urldefrag, urlsplit
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+import browser as chromium
+
 WIDTHS = (400, 1000, 1300)
 THEMES = ("light", "dark")
 HEIGHT = 900
 LONGEST = 3000  # pixels of a page that a screenshot shows; of the reference, HEIGHT
-SECONDS = 60  # to wait for any answer
+SEARCHES = {  # what people type, and a page that must be among the first results
+    "minimum duration": "user_guide/which_constraint",
+    "BIC": "user_guide/number_of_states",
+    "softmax": "user_guide/neural_scores",
+    "valid BIO": "user_guide/neural_scores",
+    "illness-death": "user_guide/continuous",
+    "survival": "user_guide/continuous",
+}
 
 DRAWN = "new Promise(d => requestAnimationFrame(() => requestAnimationFrame(() => d())))"
+FOUND = """new Promise(done => (function look() {
+  const said = document.querySelector('.search-summary')?.textContent || '';
+  if (!/finished|did not match/.test(said)) return setTimeout(look, 100);
+  done([...document.querySelectorAll('#search-results li a')].map(a => a.getAttribute('href')));
+})())"""
 LOOK = Path(__file__).with_suffix(".js").read_text()
 
 
@@ -82,112 +91,10 @@ def check_files(site):
                 yield name, f"a link leads to no place in its page: {link}"
 
 
-# ------------------------------------------------------------------- a browser
-class Browser:
-    """One page in headless Chromium, spoken to in the DevTools protocol."""
-
-    def __init__(self, command):
-        self.profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
-        command = [
-            *(command, "--headless=new", "--remote-debugging-pipe", "--disable-gpu"),
-            *("--no-first-run", "--hide-scrollbars", "--disable-dev-shm-usage"),
-            f"--user-data-dir={self.profile.name}",
-            *(["--no-sandbox"] if os.geteuid() == 0 else []),
-        ]
-        there, self.to = os.pipe()
-        self.back, here = os.pipe()
-
-        def files_three_and_four():  # where Chromium reads and writes
-            reads, writes = os.dup(there), os.dup(here)
-            os.dup2(reads, 3)
-            os.dup2(writes, 4)
-            os.set_inheritable(3, True)
-            os.set_inheritable(4, True)
-
-        self.process = subprocess.Popen(
-            command, preexec_fn=files_three_and_four, close_fds=False, stderr=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-        )  # fmt: skip
-        os.close(there)
-        os.close(here)
-        self.count, self.rest, self.events, self.session = 0, b"", [], {}
-        target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
-        self.session = {"sessionId": attached["sessionId"]}
-        for domain in ("Page", "Runtime", "Log"):
-            self.call(f"{domain}.enable")
-
-    def receive(self):
-        while b"\0" not in self.rest:
-            part = os.read(self.back, 1 << 20)
-            if not part:
-                raise RuntimeError("Chromium has ended")
-            self.rest += part
-        message, _, self.rest = self.rest.partition(b"\0")
-        return json.loads(message)
-
-    def call(self, method, **params):
-        """The result of a method; events that come before it are kept."""
-        self.count += 1
-        message = {"id": self.count, "method": method, "params": params, **self.session}
-        os.write(self.to, json.dumps(message).encode() + b"\0")
-        timer = threading.Timer(SECONDS, self.process.kill)
-        timer.start()
-        try:
-            while (answer := self.receive()).get("id") != self.count:
-                self.events.append(answer)
-        finally:
-            timer.cancel()
-        if "error" in answer:
-            raise RuntimeError(f"{method}: {answer['error']['message']}")
-        return answer["result"]
-
-    def evaluate(self, expression):
-        result = self.call(
-            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
-        )
-        if "exceptionDetails" in result:
-            raise RuntimeError(result["exceptionDetails"]["exception"]["description"])
-        return result["result"].get("value")
-
-    def open(self, address):
-        """Load a page and all of its images."""
-        self.events.clear()
-        self.call("Page.navigate", url=address)
-        self.evaluate(
-            "new Promise(done => document.readyState === 'complete' ? done()"
-            " : addEventListener('load', () => done()))"
-        )
-        self.evaluate(
-            "document.head.appendChild(document.createElement('style')).textContent ="
-            " '* { transition: none !important; animation: none !important; }'"
-        )
-        self.evaluate(
-            "Promise.allSettled([...document.images].map(i => (i.loading = 'eager', i.decode())))"
-            ".then(() => 0)"
-        )
-
-    def errors(self):
-        """What the console has shown since the page was opened."""
-        for event in self.events:
-            params = event.get("params", {})
-            if event.get("method") == "Log.entryAdded" and params["entry"]["level"] == "error":
-                yield params["entry"]["text"] + " " + params["entry"].get("url", "")
-            elif event.get("method") == "Runtime.exceptionThrown":
-                details = params["exceptionDetails"]
-                yield details.get("exception", {}).get("description", details["text"])
-            elif event.get("method") == "Runtime.consoleAPICalled" and params["type"] == "error":
-                yield " ".join(str(a.get("value", a.get("description"))) for a in params["args"])
-
-    def close(self):
-        self.process.terminate()
-        self.process.wait(SECONDS)
-        self.profile.cleanup()
-
-
+# ------------------------------------------------------------------- in a browser
 def check_looks(site, command, screenshots, names):
     """(page, problem) of what Chromium shows; also writes the screenshots."""
-    browser = Browser(command)
+    browser = chromium.Browser(command)
     handler = type("Quiet", (SimpleHTTPRequestHandler,), {"log_message": lambda *_: None})
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(handler, directory=str(site)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -220,9 +127,20 @@ def check_looks(site, command, screenshots, names):
                     file.write_bytes(base64.b64decode(picture["data"]))
             for error in browser.errors():
                 yield name, f"an error in the console: {error}"
+        if "search.html" in names:
+            yield from check_search(browser, f"http://127.0.0.1:{server.server_port}/search.html")
     finally:
         browser.close()
         server.shutdown()
+
+
+def check_search(browser, address):
+    """(page, problem) of searches that do not find the page they should."""
+    for query, page in SEARCHES.items():
+        browser.open(f"{address}?q={quote(query)}")
+        pages = list(dict.fromkeys(link.split(".html")[0] for link in browser.evaluate(FOUND)))
+        if page not in pages[:5]:
+            yield "search.html", f'"{query}" does not find {page} but {pages[:5]}'
 
 
 def main(arguments=None):
@@ -233,7 +151,7 @@ def main(arguments=None):
     site = options.site.resolve()
     names = options.pages or [path.relative_to(site).as_posix() for path in pages_of(site)]
     problems = list(check_files(site))
-    command = next(filter(None, map(shutil.which, BROWSERS)), None)
+    command = next(filter(None, map(shutil.which, chromium.NAMES)), None)
     if command:
         problems += check_looks(site, command, site.parent / "screenshots", names)
         print(f"{len(names)} pages; screenshots are in {site.parent / 'screenshots'}")

@@ -53,6 +53,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_memory": False,
     "remove_config_comments": True,
+    "write_computation_times": False,
 }
 
 # The way to the repository, once pyproject.toml has its address under [project.urls].

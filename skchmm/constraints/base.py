@@ -20,11 +20,11 @@ registry: dict[str, type] = {}  # every concrete constraint by the name that `fr
 
 
 class Constraint:
-    """A rule on whole label paths: a value, named by labels, that knows nothing of probabilities.
+    """A rule on whole label paths. It names labels, and does not depend on probabilities.
 
-    Constraints compare equal when they mean the same parameters (``'A'`` and ``{'A'}`` alike),
-    combine with ``&``, ``|`` and ``~``, and compile to a :class:`~skchmm.Controller`. A new family
-    derives from this class, stores its parameters in ``__init__`` and implements ``_build``.
+    Constraints are equal if their parameters mean the same (``'A'`` and ``{'A'}``, for example).
+    They combine with ``&``, ``|`` and ``~``, and compile to a :class:`~skchmm.Controller`. A new
+    family derives from this class, stores its parameters in ``__init__`` and implements ``_build``.
 
     See Also
     --------
@@ -36,8 +36,8 @@ class Constraint:
 
     Notes
     -----
-    ``set_params`` changes a constraint, and with it its hash, in place: copy
-    (:func:`sklearn.base.clone`) before changing one that is in a set or a dictionary.
+    ``set_params`` changes a constraint and its hash in place. If the constraint is in a set or is
+    a key of a dictionary, copy it first (:func:`sklearn.base.clone`) and change the copy.
 
     Examples
     --------

@@ -54,7 +54,7 @@ def compile(
     Parameters
     ----------
     constraints : None, constraint, Controller or (nested) list of them
-        What must hold, all together; None allows every path.
+        What a path must satisfy, all of it; None allows every path.
     states : sequence of labels
         All state labels.
     max_nodes : int, default=1_000_000
@@ -66,9 +66,9 @@ def compile(
     Returns
     -------
     Controller
-        Trimmed and minimal. It accepts what the hard rules allow; where there are soft rules, it
-        counts their breaks as well (``controller.cost(path)``). Its ``constraints_`` are what it
-        was compiled from, ``redundant_`` those among them that the others imply.
+        Trimmed and minimal. It accepts what the hard rules allow; with soft rules, it also counts
+        their breaks (``controller.cost(path)``). ``constraints_`` lists what it was compiled from;
+        ``redundant_`` lists those of them that follow from the others.
 
     See Also
     --------

@@ -161,11 +161,12 @@ class LTLf(Constraint):
     ``f S g``                     g held at some s <= t, and f at all steps from s + 1 to t
     ============================  ===========================================================
 
-    From the tightest to the loosest bind: the operators of one formula; ``U``, ``W``, ``R`` and
-    ``S``, from the right; ``&``; ``|``; ``->``, from the right; ``<->``. Future and past operators
-    may be nested in each other. ``~``, ``&&`` and ``||`` are the same as ``!``, ``&`` and ``|``.
-    Labels named as an operator are quoted, except in sets. A bare ``3`` is the label 3 or '3',
-    whichever there is among the states ('3' if both are). The controller is minimal.
+    Operators bind in this order, the tightest first: the operators of one formula; ``U``, ``W``,
+    ``R`` and ``S``, from the right; ``&``; ``|``; ``->``, from the right; ``<->``. Future and
+    past operators may be nested in each other. ``~``, ``&&`` and ``||`` mean the same as ``!``,
+    ``&`` and ``|``.
+    Labels with the name of an operator are quoted, except in sets. A bare ``3`` is the label 3 or
+    '3', whichever of them is a state ('3' if both are). The controller is minimal.
 
     Parameters
     ----------

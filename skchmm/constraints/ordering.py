@@ -64,8 +64,8 @@ class ForbiddenEdges(Constraint):
     Parameters
     ----------
     edges : list of (from, to) pairs
-        Each side is a label or a collection of labels, which stands for all of them. Without
-        any pair every path satisfies it.
+        Each side is a label or a collection of labels, which stands for each of them. With an
+        empty list, every path satisfies the constraint.
 
     See Also
     --------
@@ -170,7 +170,7 @@ class StageMonotone(Constraint):
     A path satisfies it if and only if each staged x_t is at most one stage past the highest stage
     reached before t; the first staged state sets the start. States not listed are neutral. With
     ``allow_backward=False`` no staged x_t is below the highest stage reached before t either. The
-    controller has at most one state a stage, and one more where neutral states may come first.
+    controller has at most one state per stage, and one more if neutral states may come first.
 
     Parameters
     ----------

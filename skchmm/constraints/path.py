@@ -94,9 +94,9 @@ class Segments(Constraint):
 class AllDifferent(Constraint):
     """No label occurs twice.
 
-    A path satisfies it if and only if no label of A occurs at two times; staying in a label for
-    two steps is twice. The controller remembers the set of labels seen: 2^n states for n labels
-    in A, half of that where A is all labels.
+    A path satisfies it if and only if no label of A occurs at two times. Staying in a label for
+    two steps also counts as twice. The controller remembers the set of labels seen: it has 2^n
+    states for n labels in A, half of that if A is all labels.
 
     Parameters
     ----------

@@ -122,7 +122,7 @@ def _labels(program):
 class Regex(Constraint):
     """The whole path matches a regular expression over labels.
 
-    Labels are separated by spaces; other spaces mean nothing.
+    Labels are separated by spaces. All other spaces are ignored.
 
     ================================  =======================================================
     ``a``                             the label a, for one step
@@ -137,7 +137,7 @@ class Regex(Constraint):
     ================================  =======================================================
 
     Repetition binds tighter than sequence, and sequence tighter than ``|``. A bare ``3`` is the
-    label 3 or '3', whichever there is among the states ('3' if both are). The controller is
+    label 3 or '3', whichever of them is a state ('3' if both are). The controller is
     minimal.
 
     Parameters

@@ -63,9 +63,9 @@ class NoDwell(Constraint):
 class NoReentry(Constraint):
     """The states, once left, are never entered again.
 
-    A path satisfies it if and only if it has at most one entry into A. The paper's controller has
-    3 states (before, in and after A); which of them is known where the state is in A, so that 2
-    are enough.
+    A path satisfies it if and only if it has at most one entry into A. The controller of Patel
+    and Damiano has 3 states (before, in and after A). Here 2 are enough, because the current label
+    already tells whether the path is in A.
 
     Parameters
     ----------
@@ -106,8 +106,7 @@ class CoolDown(Constraint):
     states : label or collection of labels
         A.
     delta : int
-        The timer that starts at the first step outside; A may be entered from a step at which it
-        has run down to 0, so at least delta + 1 steps are spent outside.
+        At least delta + 1 steps are spent outside of A between two visits.
 
     See Also
     --------
@@ -148,8 +147,8 @@ class CoolDown(Constraint):
 class MinDuration(Constraint):
     """Every stay in the states lasts at least k steps.
 
-    A path satisfies it if and only if every maximal run inside A has length at least k, a run cut
-    by the end of the sequence excepted. The controller has k states (1 for k = 0, which allows
+    A path satisfies it if and only if every maximal run inside A has length at least k; the last
+    run of the sequence may be shorter. The controller has k states (1 for k = 0, which allows
     everything).
 
     Parameters

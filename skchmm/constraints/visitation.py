@@ -48,7 +48,7 @@ class AtLeastVisits(Constraint):
     states : label or collection of labels
         A.
     k : int
-        The fewest entries.
+        The minimum number of entries.
 
     See Also
     --------
@@ -86,7 +86,7 @@ class AtMostVisits(Constraint):
     states : label or collection of labels
         A.
     k : int
-        The most entries; 0 forbids the states altogether.
+        The maximum number of entries; 0 forbids the states altogether.
 
     See Also
     --------
@@ -165,7 +165,7 @@ class Occupancy(Constraint):
     states : label or collection of labels
         A.
     at_least, at_most : int, default=None
-        The bounds; None is no bound. One of them must be given.
+        The bounds; None means no bound. At least one of them must be given.
 
     See Also
     --------

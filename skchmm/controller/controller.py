@@ -50,20 +50,20 @@ class Controller:
     epochs : sequence of int, default=(0,)
         The first step of each epoch.
     horizon : int, optional
-        The longest path about which the tables say anything.
+        The length of the longest path that the tables cover.
 
     Attributes
     ----------
     n_states : int
-        Controller states in the sense of the tuple (C, c0, tau, F, F_T), where the update
-        sees both the old and the new label: the fewest that tell apart,
-        for every label, what may still follow it. A memoryless rule needs one.
+        The number of controller states as the tuple (C, c0, tau, F, F_T) counts them, where the
+        update sees both the old and the new label: the smallest number that is enough to know,
+        together with the current label, what may still follow. A memoryless rule needs one.
     constraints_ : list
         What :func:`skchmm.compile` made it from; empty for other controllers.
     redundant_ : list
-        Those of them that the others imply.
+        Those constraints that follow from the others.
     language_size : int or float
-        The number of accepted paths, ``math.inf`` if there is no end of them.
+        The number of accepted paths, or ``math.inf``.
 
     See Also
     --------
@@ -186,7 +186,7 @@ class Controller:
         *,
         horizon: int = 1000,
     ) -> "Controller":
-        """A controller from the tuple (C, c0, tau, F, F_T) of the paper.
+        """A controller from the tuple (C, c0, tau, F, F_T) of Patel and Damiano.
 
         Parameters
         ----------

@@ -61,7 +61,7 @@ class PerceptronCRF(KBestMixin, CallbackSupportMixin, SequenceEstimator):
     max_nodes : int, default=1_000_000
         Largest controller to build.
     n_jobs : int, optional
-        Threads over sequences, when predicting.
+        Number of threads in prediction; they share the sequences. None means 1, -1 all cores.
     random_state : int, RandomState or None
         For the order of the sequences.
     verbose : int, default=0

@@ -24,7 +24,7 @@ _MAX_CELLS = 20_000_000
 
 
 class Categorical(Emission):
-    """Symbols drawn from a finite set, with one distribution a state.
+    """Symbols from a finite set, with one distribution per state.
 
     Several columns are independent of each other given the state. A missing symbol (``None``,
     ``NaN``) is marginalised out.
@@ -40,13 +40,13 @@ class Categorical(Emission):
         several columns one such list per column. By default, the symbols of the training data.
         Probabilities and priors have their columns in this order.
     unseen : {"error", "ignore"}, default="error"
-        What to do about a symbol that is not among them: raise, or treat it as missing.
+        What to do about a symbol that is not known: raise an error, or treat it as missing.
     prior : float or array of shape (n_states, n_symbols), default=1.0
         Parameters of a Dirichlet prior on each distribution; 1 is plain maximum likelihood.
 
     Attributes
     ----------
-    symbols_ : ndarray, or list of one ndarray a column
+    symbols_ : ndarray, or list of one ndarray per column
         The known symbols, in the order of `symbols`; those of the training data are sorted.
     probabilities_ : ndarray of shape (n_states, n_symbols), or list of one per column
         With ``order=k`` there are k axes between the two: the symbols before, oldest first.
@@ -298,8 +298,8 @@ class Categorical(Emission):
             if n_cells > _MAX_CELLS:
                 raise ValueError(
                     f"Categorical(order={self.order}) with {len(vocabulary)} symbols would need "
-                    f"{min(n_cells, 1e300):.2g} probabilities a state; use a lower order or fewer "
-                    "symbols."
+                    f"{min(n_cells, 1e300):.2g} probabilities per state; use a lower order or "
+                    "fewer symbols."
                 )
 
     def _given_symbols(self, n_columns):

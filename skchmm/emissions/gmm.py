@@ -31,7 +31,7 @@ class GMM(NumericEmission):
     Parameters
     ----------
     n_components : int, default=2
-        Number of Gaussians a state.
+        Number of Gaussians per state.
     covariance_type : {"diag", "spherical", "full", "tied"}, default="diag"
         Tied: all components of a state share one matrix.
     min_covar : float or None, default=None

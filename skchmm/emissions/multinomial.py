@@ -22,15 +22,15 @@ from .counts import read_counts
 
 
 class Multinomial(Emission):
-    """Rows of counts: so many trials, each falling into one of the columns.
+    """Rows of counts: each column counts the trials with one of the outcomes.
 
     A row of ``NaN`` is a missing observation.
 
     Parameters
     ----------
     n_trials : int, array of int or None, default=None
-        Number of trials of every row, or of each row of the training data; each row must sum up to
-        it. By default, whatever a row sums up to.
+        Number of trials of every row, or of each row of the training data. Each row must sum to
+        it. By default, the number of trials of a row is its sum.
     prior : float or array of shape (n_states, n_features), default=1.0
         Parameters of a Dirichlet prior on each distribution; 1 is plain maximum likelihood.
 
@@ -39,7 +39,7 @@ class Multinomial(Emission):
     probabilities_ : ndarray of shape (n_states, n_features)
         Also under hmmlearn's name, ``emissionprob_``.
     n_trials_ : int or None
-        The number of trials that all rows share, if they do; `sample` needs it.
+        The number of trials, if it is the same in all rows; `sample` needs it.
 
     See Also
     --------

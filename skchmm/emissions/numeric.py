@@ -260,7 +260,7 @@ def floor_covars(covars, floor):
 
     For variances this is the larger of the two. For matrices, in coordinates in which the floor is
     the identity, it is the larger of 1 and each eigenvalue. Both maximise the likelihood among
-    the covariances that respect the floor, so EM still only climbs.
+    the covariances that respect the floor, so the objective of EM still never falls.
     """
     if covars.ndim < 3:
         return np.maximum(covars, floor if covars.ndim == 2 else floor.mean())

@@ -15,14 +15,15 @@ _MIN_RATE = 1e-10
 
 
 class Poisson(Emission):
-    """Counts, each column Poisson distributed with a rate of its own in each state.
+    """Counts: each column has a Poisson distribution, with one rate per state and column.
 
     Missing counts (``NaN``) are marginalised out, one by one.
 
     Parameters
     ----------
     lambdas_prior, lambdas_weight : float or array, default=0
-        Parameters of a gamma prior: so many events in so many steps, seen beforehand.
+        Parameters of a gamma prior: as if `lambdas_prior` events had been seen in `lambdas_weight`
+        steps before.
 
     Attributes
     ----------

@@ -13,10 +13,10 @@ from .vocabulary import columns_of
 
 
 class Precomputed(Emission):
-    """X is the log-likelihood itself, one column per state; learning leaves it as it is.
+    """X is the log-likelihood itself, with one column per state. Nothing is learned about it.
 
     ``-inf`` says that a state is impossible at a step. A row of ``NaN`` is a missing observation.
-    Columns of a dataframe that are named as the states may come in any order.
+    If the columns of a dataframe have the names of the states, they may come in any order.
 
     See Also
     --------

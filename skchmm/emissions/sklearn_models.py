@@ -96,7 +96,8 @@ def fit_clone(model, X, weights, y=None):
 class DensityEmission(ModelEmission):
     """Any density estimator with ``score_samples``, one clone per state.
 
-    Rows missing as a whole are marginalised out; other missing values are left to the estimator.
+    Rows in which all values are missing are marginalised out; other missing values are left to the
+    estimator.
 
     Parameters
     ----------
@@ -106,7 +107,7 @@ class DensityEmission(ModelEmission):
     Attributes
     ----------
     estimators_ : list of one fitted clone per state
-        A state without training rows has one that was fitted to the rows of all states.
+        The clone of a state without training rows is fitted to the rows of all states.
 
     See Also
     --------

@@ -39,9 +39,9 @@ class KBestMixin(AskingMixin):
         -------
         list of (log_prob, path), or a list of them
             log P(path, Y) and the labels, the best path first; fewer than k where fewer are
-            feasible. A list for a single stacked sequence, else a list with one such list
-            per sequence. Of equally probable paths the one whose last label is lowest comes first,
-            and so on backwards.
+            feasible. For a single stacked sequence one such list, else a list with one such
+            list per sequence. Equally probable paths are ordered by their last label, then by the
+            label before, and so on.
 
         Examples
         --------
@@ -69,7 +69,7 @@ class QuestionsMixin(KBestMixin):
     ) -> np.ndarray | list[np.ndarray]:
         """P(x_t | y_0..y_t, some completion is feasible): marginals that do not look ahead.
 
-        Row by row what `stream` gives, for all sequences at once.
+        The same as `stream` gives row by row, for all sequences at once.
 
         Parameters
         ----------
@@ -108,7 +108,7 @@ class QuestionsMixin(KBestMixin):
         length : int or sequence of int
             Steps of each sequence.
         n_sequences : int, default=1
-            How many; with several lengths, one sequence per length.
+            Number of sequences. If `length` has several values, there is one sequence per value.
         random_state : int, RandomState or None
             Default: the parameter of the estimator.
 
@@ -151,7 +151,7 @@ class QuestionsMixin(KBestMixin):
         X, lengths, groups, known : the sequences and what is known of their labels
             As in `predict`.
         n_samples : int, default=1
-            Paths of each sequence.
+            Number of paths per sequence.
         random_state : int, RandomState or None
             Default: the parameter of the estimator.
 
@@ -181,7 +181,7 @@ class QuestionsMixin(KBestMixin):
         Parameters
         ----------
         constraint : constraint, Controller or list of them
-            What is asked about; of several, whether all hold.
+            The rule in question; if there are several, the question is whether all of them hold.
         X, lengths, groups : the sequences
 
         Returns
@@ -219,8 +219,8 @@ class QuestionsMixin(KBestMixin):
         states : label or collection of labels
         X, lengths, groups : the sequences
         max_visits : int, optional
-            The largest k; what a row lacks to 1 is the probability of more. By default as many
-            as leave less than 1e-10 to more, for all sequences.
+            The largest k. If a row sums to less than 1, the rest is the probability of more
+            visits. By default, k is so large that this rest is below 1e-10 for all sequences.
 
         Returns
         -------
@@ -245,9 +245,9 @@ class QuestionsMixin(KBestMixin):
         Returns
         -------
         Durations
-            With one value per sequence each: ``steps``, the expected number of steps in the states;
-            ``visits``, the expected number of entries into them; ``length``, steps / visits: the
-            mean length of a visit over many draws of the path (NaN where there are no visits).
+            Three arrays with one value per sequence: ``steps``, the expected number of steps in the
+            states; ``visits``, the expected number of entries into them; ``length``, steps /
+            visits: the mean length of a visit over many draws of the path (NaN if there are none).
         """
         return self._expected_duration(states, self._read(X, lengths, groups))
 

@@ -52,7 +52,7 @@ steps. Some paths reach the end but may not end there.
     ) -> Any:
         """What each constraint costs each sequence: what would be gained without it.
 
-        A rule that is wrong costs much on the sequences that break it.
+        A wrong rule has a high cost on the sequences that break it.
 
         Parameters
         ----------
@@ -63,7 +63,7 @@ steps. Some paths reach the end but may not end there.
         pandas.DataFrame
             One row per sequence and constraint: ``sequence`` (number or id), ``constraint`` (as
             text), ``log_prob_gain`` (of the most probable path) and ``log_likelihood_gain`` (of
-            log P(Y, Acc)) if that one constraint is dropped. Infinite where dropping it makes an
-            infeasible sequence feasible, 0 where it stays infeasible.
+            log P(Y, Acc)) if only this constraint is dropped. Infinite if dropping it makes an
+            infeasible sequence feasible, 0 if the sequence stays infeasible.
         """
         return self._constraint_costs(self._read(X, lengths, groups))

@@ -44,7 +44,7 @@ class BaseHMM(LearningMixin, HMMChunksMixin, AnswersMixin, ReasonsMixin, Likelih
     Parameters
     ----------
     n_components : int, default=1
-        Number of states. With `states`, or labels in `fit`, 1 stands for as many as these name.
+        Number of states. If `states` or labels are given, 1 means: as many as these name.
     startprob_prior, transmat_prior : float or array, default=1.0
         Parameters of the Dirichlet priors of `startprob_` and of the rows of `transmat_`.
     algorithm : {"viterbi", "map", "posterior", "mea"}, default="viterbi"
@@ -54,9 +54,9 @@ class BaseHMM(LearningMixin, HMMChunksMixin, AnswersMixin, ReasonsMixin, Likelih
     random_state : int, RandomState or None
         For start values and sampling.
     n_iter : int, default=10
-        Most iterations of EM.
+        Maximum number of EM iterations.
     tol : float, default=1e-2
-        EM stops when the log-likelihood gains less than this.
+        EM stops when an iteration increases the log-likelihood by less than this.
     verbose : bool, default=False
         Print each iteration to standard error.
     params, init_params : str
@@ -70,17 +70,21 @@ class BaseHMM(LearningMixin, HMMChunksMixin, AnswersMixin, ReasonsMixin, Likelih
     states : sequence of labels, optional
         Names of the states, for constraints, labels and answers. Default: 0, 1, ...
     startprob_fixed, transmat_fixed : array, optional
-        Probabilities that are given; NaN where they are to be learned.
+        Known probabilities, which stay as they are; NaN where they are to be learned.
     smoothing : float, default=0.5
         Pseudocount of every start, transition and symbol when `fit` is given all labels.
     n_init : int, default=1
-        Starts of EM, of which the best is kept.
+        Number of EM restarts; the best one is kept.
     on_infeasible : {"raise", "warn", "relax"}, default="raise"
         What to do with a sequence that has no feasible path.
     max_nodes : int, default=1_000_000
         Largest controller to build.
     n_jobs : int, optional
-        Threads over sequences.
+        Number of threads; they share the sequences. None means 1, -1 all cores.
+
+    See Also
+    --------
+    CategoricalHMM, GaussianHMM, GMMHMM, MultinomialHMM, PoissonHMM
 
     Examples
     --------

@@ -23,7 +23,7 @@ MODELS = {
 
 
 def from_hmmlearn(model: Any) -> BaseHMM:
-    """A model of hmmlearn as one of this package, with its parameters as they are.
+    """Convert a model of hmmlearn into one of this package, with the same parameters.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def from_hmmlearn(model: Any) -> BaseHMM:
 
 
 def load_hmmlearn(file: str | PathLike | bytes | Any) -> BaseHMM:
-    """Load a model that hmmlearn's users have pickled; hmmlearn itself is not needed.
+    """Load a pickled model of hmmlearn; hmmlearn itself is not needed.
 
     Only load files that you trust: unpickling can run code.
 

@@ -21,7 +21,7 @@ class GMMHMM(BaseHMM):
     n_components : int, default=1
         Number of states.
     n_mix : int, default=1
-        Number of Gaussians a state.
+        Number of Gaussians per state.
     min_covar : float, default=1e-3
         Added to the variances at the start.
     startprob_prior, transmat_prior : float or array, default=1.0

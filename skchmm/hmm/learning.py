@@ -389,7 +389,7 @@ class LearningMixin:
         return statistics, log_prob
 
     def _compute_lower_bound(self, curr_logprob):
-        """What EM climbs, and reports to the monitor."""
+        """What EM maximises and reports to the monitor."""
         return curr_logprob
 
     def _accumulate_sufficient_statistics(

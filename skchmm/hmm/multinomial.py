@@ -15,14 +15,14 @@ from .hooks import Learned, learn
 class MultinomialHMM(BaseHMM):
     """Hidden Markov model with multinomial emissions: each row of X counts the outcomes of trials.
 
-    For one symbol a step, use :class:`CategoricalHMM`.
+    For one symbol per step, use :class:`CategoricalHMM`.
 
     Parameters
     ----------
     n_components : int, default=1
         Number of states.
     n_trials : int or array of int, optional
-        What the rows of the training data sum up to; by default, whatever they do.
+        The sum of each row of the training data; by default, the sum that it has.
     startprob_prior, transmat_prior : float or array, default=1.0
         Parameters of the Dirichlet priors of `startprob_` and of the rows of `transmat_`.
     algorithm, random_state, n_iter, tol, verbose, implementation

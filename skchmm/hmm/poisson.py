@@ -22,7 +22,8 @@ class PoissonHMM(BaseHMM):
     startprob_prior, transmat_prior : float or array, default=1.0
         Parameters of the Dirichlet priors of `startprob_` and of the rows of `transmat_`.
     lambdas_prior, lambdas_weight : float or array, default=0.0
-        Parameters of a gamma prior of the rates: so many events in so many steps.
+        Parameters of a gamma prior of the rates: as if `lambdas_prior` events had been seen in
+        `lambdas_weight` steps.
     algorithm, random_state, n_iter, tol, verbose, implementation
         See :class:`BaseHMM`.
     params, init_params : str, default="stl"

@@ -84,11 +84,11 @@ def misspecification_bound(
     Parameters
     ----------
     model : fitted ConstrainedHMM
-        Gives the parameters; its own constraints play no part.
+        Its parameters are used; its own constraints are ignored.
     constraints : None, constraint, Controller or list of them
         The constraints that inference would use.
     true_constraints : None, constraint, Controller or list of them
-        The constraints that hold in truth.
+        The constraints that really hold.
     X : sequences in any of the three forms
     lengths, groups : see the three forms
 

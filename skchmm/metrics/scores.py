@@ -72,7 +72,7 @@ def sequence_macro_f1_score(
     groups: Any = None,
     average: str | None = "mean",
 ) -> float | np.ndarray:
-    """F1 score of a sequence, every label that is present in truth or prediction counting alike.
+    """Mean F1 score of the labels that are present in the truth or the prediction of a sequence.
 
     Parameters
     ----------
@@ -98,8 +98,8 @@ def sequence_macro_f1_score(
 
     Notes
     -----
-    Unlike ``sklearn.metrics.f1_score(..., average="macro")`` on all steps together, a label counts
-    in the sequences in which it appears and in no others.
+    ``sklearn.metrics.f1_score(..., average="macro")`` takes all steps together. Here, a label
+    counts only in the sequences in which it appears.
 
     Examples
     --------
@@ -125,8 +125,8 @@ def segment_f1_score(
 
     A segment is a maximal run of one label. A predicted segment may match a true one with the same
     label if first steps and last steps both differ by at most the tolerance. Pairs are matched
-    greedily, the least sum of the two differences first, each segment once at most; among equal
-    sums the earlier true segment goes first, then the earlier predicted one.
+    greedily, those with the smallest sum of the two differences first, and each segment at most
+    once. If sums are equal, the earlier true segment comes first, then the earlier predicted one.
 
     Parameters
     ----------

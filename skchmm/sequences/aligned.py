@@ -29,7 +29,7 @@ def read_weights(sample_weight, sequences):
 
 
 def read_step_weights(sample_weight, sequences):
-    """Read sample weights, given as for `read_weights`, as one float64 a step."""
+    """Read sample weights, given as for `read_weights`, as one float64 per step."""
     n = sequences.n_steps
     if sample_weight is None:
         return np.ones(n)
@@ -40,7 +40,7 @@ def read_step_weights(sample_weight, sequences):
         listed = sequences.form == "list"
         expected = sequences.n_sequences if listed else n
         if weights.ndim != 1 or len(weights) != expected:
-            per = "a sequence" if listed else "a row"
+            per = "per sequence" if listed else "per row"
             raise ValueError(
                 f"sample_weight has shape {weights.shape}; expected ({expected},), one {per}."
             )
