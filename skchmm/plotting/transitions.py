@@ -4,7 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from .style import ink_and_paper, label_colors, new_axes, readable_on, shortened
+from .style import ink_and_paper, label_colors, new_axes, readable_on, told_apart
 from .tables import draw_table
 
 MOST_CIRCLES = 12
@@ -150,14 +150,16 @@ class TransitionDisplay:
                     *spot, f"{value:.2g}", fontsize=8, ha="center", va="center", color=ink,
                     bbox={"facecolor": paper, "edgecolor": "none", "pad": 0.6, "alpha": 0.85},
                 )  # fmt: skip
+        names = told_apart(self.labels, 14 if n <= MOST_CIRCLES else 9)
         for k, (label, place) in enumerate(zip(self.labels, places)):
             ax.add_patch(Circle(place, radius, facecolor=colors[label], lw=0, zorder=3))
             stays = self.matrix[k, k]
             detail = f"{stays:.2f}"
             if self.generator:
                 detail = "for good" if stays >= 0 else f"for {-1 / stays:.3g}"
-            text = f"{shortened(label, 14)}\nstays {detail}"
-            style = {"ha": "center", "va": "center", "fontsize": 8 if n <= 8 else 7, "zorder": 4}
+            text = f"{names[k]}\nstays {detail}" if n <= MOST_CIRCLES else names[k]
+            size = 8 if n <= 8 else 7 if n <= MOST_CIRCLES else 5
+            style = {"ha": "center", "va": "center", "fontsize": size, "zorder": 4}
             ax.text(*place, text, color=readable_on(colors[label]), **style)
         left_out = len(self.arrows()) - len(arrows)
         if left_out:
