@@ -68,7 +68,7 @@ class ConstrainedHMM(QuestionsMixin, ReasonsMixin, LikelihoodModel):
         For the start of EM, and for sampling.
     verbose : int, default=0
         Print a line per iteration of EM: the objective, its change, and how long the fit can
-        last.
+        last; and how far long predictions and compilations are.
 
     Attributes
     ----------

@@ -135,13 +135,15 @@ class TransitionDisplay:
         largest = max((value for *_, value in self.arrows()), default=1)
         threshold = 0.02 * largest if threshold is None else threshold
         arrows = self.arrows(threshold)
+        thin = min(1.0, (60 / max(len(arrows), 1)) ** 0.5)  # so that many do not make one blot
         for i, j, value in arrows:
             across = places[j] - places[i]
             unit = across / np.hypot(*across)
             ax.add_patch(FancyArrowPatch(
                 places[i] + radius * unit, places[j] - radius * unit, arrowstyle="-|>",
-                connectionstyle="arc3,rad=0.16", mutation_scale=13, color=ink, shrinkA=1,
-                shrinkB=1, lw=0.6 + 3.4 * value / largest, alpha=0.35 + 0.6 * value / largest,
+                connectionstyle="arc3,rad=0.16", mutation_scale=13 * thin, color=ink, shrinkA=1,
+                shrinkB=1, lw=thin * (0.6 + 3.4 * value / largest),
+                alpha=thin * (0.35 + 0.6 * value / largest),
             ))  # fmt: skip
             # A third of the way, on the bend: arrows that cross or go back write elsewhere.
             spot = places[i] + 0.36 * across + 0.075 * np.array([across[1], -across[0]])
