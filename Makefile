@@ -72,7 +72,7 @@ $(VENV)/.packages: $(VENV)/.run-packages
 	@touch $@
 
 $(VENV)/.kernels: $(VENV)/.run-packages setup.py $(KERNELS)
-	@echo "building the kernels (the first time takes a minute)"
+	@echo "building the kernels (the first time: about a minute on two cores)"
 	@SKCHMM_BUILD_JOBS=$(JOBS) $(BIN)/python setup.py build_ext --inplace -j $(JOBS) > $(VENV)/build.log 2>&1 \
 	  || { cat $(VENV)/build.log >&2; exit 1; }
 	@touch $@

@@ -12,6 +12,7 @@ import numpy as np
 
 from skchmm import ConstrainedHMM, InfeasibleSequenceError
 from skchmm.constraints import AtLeastVisits, EndsIn, MaxDuration, MinDuration, Precedence, StartsIn
+from skchmm.plotting import ExplanationDisplay
 
 STATES = ["home", "ward", "desk", "break"]
 rules = [
@@ -39,10 +40,12 @@ except InfeasibleSequenceError as error:
     print(f"\n{error}")
 
 # %%
-# Which rules are in the way? Only those that matter are named.
+# Which rules are in the way? Only those that matter are named. The picture adds them one by one,
+# and shows at which hour the last path ends.
 
 why = model.explain(short_day)
 print(f"\n{why}")
+ExplanationDisplay.from_estimator(model, short_day)
 
 # %%
 # Observations can be in the way too. At three hours of a long day the nurse was seen at home,

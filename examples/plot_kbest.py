@@ -77,7 +77,7 @@ print(f"the probability that it begins after letter {start} is {later:.2f}")
 # Where the coding part begins, in the draws and in truth.
 
 figure, ax = plt.subplots(figsize=(9, 2.6), layout="constrained")
-ax.hist([coding_part(path)[0] for path in draws], bins=np.arange(300, 800, 6), color="#4477aa")
+ax.hist([coding_part(path)[0] for path in draws], bins=np.arange(450, 600, 3), color="#4477aa")
 ax.axvline(start, color="#c1121f", lw=1.5, label="truth")
 ax.set(xlabel="letter where the coding part begins", ylabel="draws out of 1000")
 ax.legend(frameon=False)

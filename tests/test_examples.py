@@ -276,6 +276,13 @@ def test_there_are_at_least_sixteen_short_examples():
     assert {name: n for name, n in lengths.items() if not 40 <= n <= 100} == {}
 
 
+def test_most_examples_are_on_real_data():
+    """Data that come with a package, or that the example has; files of users do not count."""
+    sources = ("load_fly_genes", "load_oil_prices", "load_digits", "earthquakes = np.array")
+    real = [path.stem for path in EXAMPLES if any(name in path.read_text() for name in sources)]
+    assert len(real) > len(EXAMPLES) / 2
+
+
 @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
 def test_the_demo_installs_what_it_needs_and_no_more(tmp_path):
     command = ["make", "-n", "-C", str(ROOT), f"VENV={tmp_path / 'venv'}"]

@@ -108,7 +108,7 @@ def plot(controller, ax):
         arrowprops={"arrowstyle": "-|>", "color": ink},
     )
     for (q, there), parts in _edges(controller).items():
-        _draw_edge(ax, places[q], places[there], _caption(controller, parts), ink, paper)
+        _draw_edge(ax, places[q], places[there], _caption(controller, parts), ink, paper, places)
     low, high = places.min(axis=0) - 1, places.max(axis=0) + 1
     ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal")
     return ax
@@ -126,7 +126,7 @@ def _colors(ax):
     return "white" if dark else "black", paper
 
 
-def _draw_edge(ax, start, end, caption, ink, paper):
+def _draw_edge(ax, start, end, caption, ink, paper, places):
     from matplotlib.patches import FancyArrowPatch
 
     style = {"arrowstyle": "-|>", "mutation_scale": 12, "color": ink, "linewidth": 0.9}
@@ -142,12 +142,17 @@ def _draw_edge(ax, start, end, caption, ink, paper):
         bend = 0.0 if 0 < across[0] < 2 else 0.3 * (1 if across[0] < 0 else -1)
         if across[0] == 0:
             bend *= 1.6
-        distance = np.hypot(*across)
-        shrink = across / distance * _RADIUS
+        if bend:
+            bend = _clear(start, end, bend, places)
+        # Where the bend leaves one circle and reaches the other: forth and back stay apart.
+        aside = bend * np.array([across[1], -across[0]])
+        leave, reach = across / 2 + aside, across / 2 - aside
+        start = start + leave / np.hypot(*leave) * _RADIUS
+        end = end - reach / np.hypot(*reach) * _RADIUS
         ax.add_patch(
             FancyArrowPatch(
-                start + shrink,
-                end - shrink,
+                start,
+                end,
                 connectionstyle=f"arc3,rad={bend}",
                 shrinkA=0,
                 shrinkB=0,
@@ -156,9 +161,9 @@ def _draw_edge(ax, start, end, caption, ink, paper):
             )
         )
         if bend:
-            middle = (start + end) / 2 + bend / 2 * np.array([across[1], -across[0]])
+            middle = (start + end) / 2 + bend / 2 * np.array([end[1] - start[1], start[0] - end[0]])
         elif across[1]:  # before the middle, where arrows that cross would share the place
-            middle = start + 0.38 * across
+            middle = start + 0.38 * (end - start)
         else:
             middle = (start + end) / 2 + (0, 0.06)
         where = "center" if bend or across[1] else "bottom"
@@ -172,3 +177,16 @@ def _draw_edge(ax, start, end, caption, ink, paper):
         color=ink,
         bbox={"facecolor": paper, "edgecolor": "none", "pad": 0.5, "alpha": 0.8},
     )
+
+
+def _clear(start, end, bend, places):
+    """The first of some bends with which an arrow runs through no other circle."""
+    t = np.linspace(0.05, 0.95, 40)[:, None]
+    across = end - start
+    others = [place for place in places if (place != start).any() and (place != end).any()]
+    for scale in (1, 1.7, -1, 0.6, -1.7, 2.4):
+        aside = scale * bend * np.array([across[1], -across[0]])
+        curve = start + t * across + 2 * t * (1 - t) * aside
+        if all(np.hypot(*(curve - place).T).min() > 1.3 * _RADIUS for place in others):
+            return scale * bend
+    return bend

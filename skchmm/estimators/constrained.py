@@ -73,8 +73,8 @@ class ConstrainedHMM(QuestionsMixin, ReasonsMixin, LikelihoodModel):
     random_state : int, RandomState or None
         For the start of EM, and for sampling.
     verbose : int, default=0
-        Whether to print one line per EM iteration: the objective, its change, and how long the
-        fit can still take.
+        Whether to print one line per EM iteration (the objective, its change, and how long the
+        fit can still take), and how far long predictions and compilations are.
 
     Attributes
     ----------

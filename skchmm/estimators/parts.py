@@ -7,7 +7,7 @@ import numpy as np
 from ..controller.progress import Counted
 from ..emissions.base import PendingFrames
 from ..graph.augmented import WIDTH
-from ..inference.schedule import steps_at_once, threads_of
+from ..inference.schedule import threads_of
 
 SECONDS = 0.5  # that a part is to take, so that it costs nothing to stop after each
 
@@ -16,7 +16,7 @@ def in_parts(task, ask, frames, offsets, n_jobs):
     """What ask(frames, offsets) answers for all sequences, a part of them at a time.
 
     The first part is small and shows how long the others may be. All fill the lanes of the
-    vectors, and none needs more memory than is used without parts.
+    vectors, and frames that are pending stay so.
 
     Parameters
     ----------
@@ -27,7 +27,6 @@ def in_parts(task, ask, frames, offsets, n_jobs):
     """
     n_sequences, results, begin = len(offsets) - 1, [], 0
     block = WIDTH * threads_of(n_jobs)
-    most = steps_at_once(frames.n_states) if isinstance(frames, PendingFrames) else offsets[-1]
     progress, n_steps = Counted(task, n_sequences, "sequences"), 0
     while begin < n_sequences:
         # As many blocks as fit, but one at least; what is left in the end may fill none.
@@ -35,11 +34,20 @@ def in_parts(task, ask, frames, offsets, n_jobs):
         if end < n_sequences:
             end = min(begin + max((end - begin) // block, 1) * block, n_sequences)
         cut = offsets[begin : end + 1] - offsets[begin]
-        results.append(ask(frames.of_sequences(offsets, begin, end), cut))
+        results.append(ask(_frames_of(frames, offsets, begin, end), cut))
         begin = end
         progress.tell(begin)
         pace = (perf_counter() - progress.since) / offsets[begin]
-        n_steps = min(int(SECONDS / pace), most)
+        n_steps = int(SECONDS / pace)
     if len(results) == 1:
         return results[0]
     return [None if part[0] is None else np.concatenate(part) for part in zip(*results)]
+
+
+def _frames_of(frames, offsets, begin, end):
+    if not isinstance(frames, PendingFrames):
+        return frames.of_sequences(offsets, begin, end)
+    return PendingFrames(
+        lambda a, b: frames.of_sequences(offsets, begin + a, begin + b),
+        end - begin, int(offsets[end] - offsets[begin]), frames.n_states, frames.least,
+    )  # fmt: skip

@@ -96,13 +96,15 @@ class ControllerDisplay:
         here, there = np.nonzero(counts)
         size = np.clip((330 / n) ** 2, 3, 60)
         points = ax.scatter(
-            there, here, c=counts[here, there], s=size, marker="s", linewidths=0, cmap=cmap
-        )
+            there, here, c=counts[here, there], s=size, marker="s", linewidths=0, cmap=cmap,
+            vmin=0, vmax=max(counts.max(), 1),
+        )  # fmt: skip
         accepting = np.flatnonzero(self.controller.accept)
         ax.plot(np.full(len(accepting), 1.01), accepting, "<", ms=4, color=ink_and_paper(ax)[0],
                 transform=ax.get_yaxis_transform(), clip_on=False)  # fmt: skip
         ax.set(xlim=(-1, n), ylim=(n, -1), aspect="equal")
-        ax.figure.colorbar(points, ax=ax, label="labels that lead there", shrink=0.8)
+        bar = ax.figure.colorbar(points, ax=ax, label="labels that lead there", shrink=0.8)
+        bar.ax.yaxis.get_major_locator().set_params(integer=True)
         ax.set(xlabel="next automaton state", ylabel="automaton state (◂ right: a path may end)")
         ax.set_title(f"{n:,} states over {len(self.controller.states)} labels", fontsize="medium")
         return self

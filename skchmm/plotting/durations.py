@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 
 from .segments import split
-from .style import PALETTE, runs, shortened
+from .style import PALETTE, runs, told_apart
 
 MOST_PANELS = 12
 MOST_STEPS = 200_000  # drawn from the model
@@ -83,7 +83,7 @@ class DurationDisplay:
         sizes = np.array([len(path) for path in paths])
         enough = int(np.searchsorted(np.cumsum(np.tile(sizes, 20)), MOST_STEPS)) + 1
         sizes = np.tile(sizes, 20)[:enough]
-        _, drawn = estimator.sample(sizes.tolist(), random_state=random_state)
+        drawn = _draw(estimator, sizes.tolist(), random_state)
         observed = cls.lengths_of(paths)
         order = [x for x in estimator.classes_.tolist() if x in observed]
         observed = {label: observed[label] for label in order}
@@ -113,8 +113,9 @@ class DurationDisplay:
         self.figure_, self.axes_ = figure, dict(zip(labels, axes.ravel()))
         for ax in axes.ravel()[len(labels) :]:
             ax.set_axis_off()
-        for label, ax in self.axes_.items():
+        for (label, ax), name in zip(self.axes_.items(), told_apart(labels, 22)):
             self._draw(ax, label, color)
+            ax.set_title(f"{name}  (n = {len(self.observed[label]):,})", fontsize=9)
         left_out = len(self.observed) - len(labels)
         note = f"; {left_out} labels with fewer segments are left out" if left_out else ""
         figure.supxlabel(f"steps of a segment{note}", fontsize="medium")
@@ -137,6 +138,22 @@ class DurationDisplay:
             if len(values):
                 weights = np.full(len(values), 1 / len(values))
                 ax.hist(np.minimum(values, bins[-1]), bins=bins, weights=weights, **style)
-        ax.set_title(f"{shortened(label, 22)}  (n = {len(data):,})", fontsize=9)
         ax.tick_params(labelsize=8)
         ax.spines[["top", "right"]].set_visible(False)
+
+
+def _draw(estimator, sizes, random_state):
+    """Paths of these lengths, drawn from the model under its constraints."""
+    try:
+        return estimator.sample(sizes, random_state=random_state)[1]
+    except ValueError:
+        if not hasattr(estimator, "sample_posterior"):
+            raise
+    # Scores of another model cannot be drawn. Paths can: given observations that say nothing.
+    labels = estimator.classes_.tolist()
+    model = type(estimator).from_parameters(
+        estimator.startprob_, estimator.transmat_, states=labels, constraints=estimator.constraints_
+    )
+    silent = [np.zeros((size, len(labels))) for size in sizes]
+    drawn = model.sample_posterior(silent, 1, random_state=random_state)
+    return [path for (path,) in drawn]

@@ -4,7 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from .style import label_colors, place, shortened
+from .style import label_colors, place, told_apart
 from .survival import check_grid, without_data
 
 MOST_PANELS = 12
@@ -198,13 +198,13 @@ class PrevalenceDisplay:
             raise ValueError(f"{len(shown)} states need as many axes, got {len(axes)}.")
         self.axes_, self.figure_ = dict(zip(shown, axes)), axes[0].figure
         colors = label_colors(shown, colors)
-        for label, ax in self.axes_.items():
+        for (label, ax), name in zip(self.axes_.items(), told_apart(shown, 24)):
             k, color = self.labels.index(label), colors[label]
             ax.plot(self.times, self.expected[:, k], color=color, lw=2, label="expected")
             if self.observed is not None:
                 ax.plot(self.times, self.observed[:, k], "o", ms=3, color=color, alpha=0.7,
                         mec="none", label="observed")  # fmt: skip
-            ax.set_title(shortened(label, 24), fontsize=9)
+            ax.set_title(name, fontsize=9)
             ax.set_ylim(-0.03, 1.03)
             ax.spines[["top", "right"]].set_visible(False)
         if self.observed is not None:

@@ -4,7 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from .style import MISTAKE, PALETTE, asked, ink_and_paper, new_axes, shortened
+from .style import MISTAKE, PALETTE, asked, ink_and_paper, new_axes, shortened, told_apart
 from .tables import draw_table
 
 MOST_SEQUENCES = 60
@@ -211,7 +211,7 @@ class RuleCostDisplay:
 
         scale = colormaps[cmap] if isinstance(cmap, str) else cmap
         scale = scale.with_extremes(bad="black")
-        names = [shortened(rule, 40) for rule in self.rules]
+        names = told_apart(self.rules, 40)
         image = draw_table(
             ax, np.ma.masked_invalid(self.values[:, order]), names,
             [str(self.sequences[k]) for k in order], cmap=scale, vmin=0, vmax=largest or 1.0,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .style import MISTAKE, MOST_COLUMNS, column_bounds, readable_on, runs, shortened
+from .style import MISTAKE, MOST_COLUMNS, column_bounds, readable_on, runs, told_apart
 
 
 def reduced(codes, n_labels):
@@ -44,8 +44,9 @@ def draw_strip(ax, row, lefts, rights, labels, colors, *, text=True, span=None, 
         return
     span = span or (rights[-1] - lefts[0]) or 1
     points = 72 / ax.figure.dpi * ax.bbox.width * widths / span
+    names = dict(zip(colors, told_apart(colors)))
     for k in np.flatnonzero(points > 9.5):
-        name = shortened(labels[k])
+        name = names[labels[k]]
         if 5.5 * len(name) + 4 < points[k]:
             style = {"ha": "center", "va": "center", "fontsize": 8, "clip_on": True}
             style["color"] = readable_on(colors[labels[k]])
@@ -67,7 +68,7 @@ def underline(ax, row, wrong, edges):
 
 def finish_rows(ax, names):
     """Names of the rows, the first on top."""
-    ax.set_yticks(range(len(names)), [shortened(name) for name in names])
+    ax.set_yticks(range(len(names)), told_apart(names))
     ax.set_ylim(len(names) - 0.4, -0.5)
     ax.tick_params(axis="y", length=0)
     ax.spines[["top", "right", "left"]].set_visible(False)

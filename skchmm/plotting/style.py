@@ -1,5 +1,6 @@
 """What all pictures share: colours, legends, places on the time axis. Needs matplotlib to draw."""
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,29 @@ def shortened(label, longest=LONGEST):
     return f"{text[: kept - kept // 3]}…{text[len(text) - kept // 3 :]}"
 
 
+def told_apart(labels, longest=LONGEST):
+    """Short texts for labels; where shortening makes some equal, they keep what differs."""
+    texts = [str(label) for label in labels]
+    short = [shortened(text, longest) for text in texts]
+    kept = longest // 3
+    for same, number in Counter(short).items():
+        alike = {text for text, name in zip(texts, short) if number > 1 and name == same}
+        if len(alike) < 2:
+            continue
+        first, last = min(alike), max(alike)  # all begin as these two do
+        differs = next((k for k, (x, y) in enumerate(zip(first, last)) if x != y), len(first))
+        for k, name in enumerate(short):
+            if name == same:
+                rest = shortened_end(texts[k][max(differs - 3, 0) :], longest - kept)
+                short[k] = f"{texts[k][: kept - 1]}…{rest}"
+    return short
+
+
+def shortened_end(text, longest):
+    """The beginning of a text that is too long."""
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
 def legend_grid(names, width):
     """Columns and rows of a legend of these names that is at most `width` inches wide."""
     widths = [0.075 * len(shortened(name)) + 0.42 for name in names[: MOST_NAMES + 1]] or [0.0]
@@ -68,7 +92,8 @@ def add_legend(where: Any, colors: Any, *, mistakes: Any = False, **options: Any
     from matplotlib.patches import Patch
 
     shown = list(colors.items())[:MOST_NAMES]
-    handles = [Patch(color=color, label=shortened(label)) for label, color in shown]
+    names = told_apart([label for label, _ in shown])
+    handles = [Patch(color=color, label=name) for name, (_, color) in zip(names, shown)]
     if len(colors) > len(shown):
         handles.append(Patch(alpha=0, label=f"… and {len(colors) - len(shown)} more"))
     if mistakes:

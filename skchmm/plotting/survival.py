@@ -4,7 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from .style import PALETTE, new_axes, shortened
+from .style import PALETTE, new_axes, shortened, told_apart
 
 
 def without_data(estimator, start=None):
@@ -163,15 +163,16 @@ class SurvivalDisplay:
         """
         ax = new_axes(ax, 6.5, 3.4)
         self.ax_, self.figure_ = ax, ax.figure
+        names = told_apart(self.curves, 40)
         for k, (name, curve) in enumerate(self.curves.items()):
             color = (colors or {}).get(name, PALETTE[k % len(PALETTE)])
-            ax.plot(self.times, curve, color=color, lw=1.8, label=shortened(name, 40))
+            ax.plot(self.times, curve, color=color, lw=1.8, label=names[k])
         several = isinstance(self.into, (list, tuple, set, frozenset))
         labels = list(self.into) if several else [self.into]
         ax.set(
             ylim=(0, 1.03),
             xlabel="time",
-            ylabel=f"P(not yet {shortened(' or '.join(map(str, labels)), 40)})",
+            ylabel=f"P(not yet {shortened(' or '.join(map(str, labels)), 24)})",
         )
         ax.set_xlim(0, max(self.times[-1], np.finfo(float).tiny))
         ax.spines[["top", "right"]].set_visible(False)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .style import MOST_NAMES, readable_on, shortened
+from .style import MOST_NAMES, readable_on, shortened, told_apart
 
 MOST_NUMBERS = 16  # rows or columns of a table whose entries are written out
 
@@ -26,7 +26,8 @@ def draw_table(ax, values, rows, columns, *, texts=None, **options):
     for set_ticks, names in ((ax.set_yticks, rows), (ax.set_xticks, columns)):
         every = -(-len(names) // (2 * MOST_NAMES))
         places = np.arange(0, len(names), every)
-        set_ticks(places, [shortened(names[k]) for k in places], fontsize=9 if every == 1 else 7)
+        shown = told_apart([names[k] for k in places])
+        set_ticks(places, shown, fontsize=9 if every == 1 else 7)
     if max((len(shortened(name)) for name in columns), default=0) * len(columns) > 40:
         ax.tick_params(axis="x", rotation=90)
     if texts is not None and max(np.shape(values)) <= MOST_NUMBERS:

@@ -4,7 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from .style import ink_and_paper, label_colors, new_axes, readable_on, shortened
+from .style import ink_and_paper, label_colors, new_axes, readable_on, told_apart
 from .tables import draw_table
 
 MOST_CIRCLES = 12
@@ -139,13 +139,15 @@ class TransitionDisplay:
         largest = max((value for *_, value in self.arrows()), default=1)
         threshold = 0.02 * largest if threshold is None else threshold
         arrows = self.arrows(threshold)
+        thin = min(1.0, (60 / max(len(arrows), 1)) ** 0.5)  # so that many do not make one blot
         for i, j, value in arrows:
             across = places[j] - places[i]
             unit = across / np.hypot(*across)
             ax.add_patch(FancyArrowPatch(
                 places[i] + radius * unit, places[j] - radius * unit, arrowstyle="-|>",
-                connectionstyle="arc3,rad=0.16", mutation_scale=13, color=ink, shrinkA=1,
-                shrinkB=1, lw=0.6 + 3.4 * value / largest, alpha=0.35 + 0.6 * value / largest,
+                connectionstyle="arc3,rad=0.16", mutation_scale=13 * thin, color=ink, shrinkA=1,
+                shrinkB=1, lw=thin * (0.6 + 3.4 * value / largest),
+                alpha=thin * (0.35 + 0.6 * value / largest),
             ))  # fmt: skip
             # A third of the way, on the bend: arrows that cross or go back write elsewhere.
             spot = places[i] + 0.36 * across + 0.075 * np.array([across[1], -across[0]])
@@ -154,14 +156,16 @@ class TransitionDisplay:
                     *spot, f"{value:.2g}", fontsize=8, ha="center", va="center", color=ink,
                     bbox={"facecolor": paper, "edgecolor": "none", "pad": 0.6, "alpha": 0.85},
                 )  # fmt: skip
+        names = told_apart(self.labels, 14 if n <= MOST_CIRCLES else 9)
         for k, (label, place) in enumerate(zip(self.labels, places)):
             ax.add_patch(Circle(place, radius, facecolor=colors[label], lw=0, zorder=3))
             stays = self.matrix[k, k]
             detail = f"{stays:.2f}"
             if self.generator:
                 detail = "for good" if stays >= 0 else f"for {-1 / stays:.3g}"
-            text = f"{shortened(label, 14)}\nstays {detail}"
-            style = {"ha": "center", "va": "center", "fontsize": 8 if n <= 8 else 7, "zorder": 4}
+            text = f"{names[k]}\nstays {detail}" if n <= MOST_CIRCLES else names[k]
+            size = 8 if n <= 8 else 7 if n <= MOST_CIRCLES else 5
+            style = {"ha": "center", "va": "center", "fontsize": size, "zorder": 4}
             ax.text(*place, text, color=readable_on(colors[label]), **style)
         left_out = len(self.arrows()) - len(arrows)
         if left_out:

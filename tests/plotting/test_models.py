@@ -14,6 +14,7 @@ from skchmm.plotting import (
     HistoryDisplay,
     JumpPathDisplay,
     TransitionDisplay,
+    durations,
 )
 from tests.plotting.reading import bars, legend_texts, texts
 
@@ -174,3 +175,24 @@ def test_jump_paths():
     alone = JumpPathDisplay(decoded).plot(legend=False)
     assert list(alone.paths) == ["path"]
     assert list(JumpPathDisplay([decoded, decoded]).paths) == ["path 1", "path 2"]
+
+
+@pytest.mark.parametrize("scores", ["precomputed", "classifier"])
+def test_durations_of_models_whose_observations_cannot_be_drawn(scores):
+    from sklearn.naive_bayes import GaussianNB
+
+    rng = np.random.default_rng(0)
+    y = [np.repeat(rng.permutation(["a", "b"]), rng.integers(6, 15, size=2)) for _ in range(30)]
+    X = [(path == "a")[:, None] + rng.normal(size=(len(path), 1)) for path in y]
+    if scores == "classifier":
+        model = ConstrainedHMM(emission=GaussianNB(), constraints=MinDuration("a", 5)).fit(X, y)
+    else:
+        model = ConstrainedHMM.from_parameters(
+            [0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], states=["a", "b"],
+            constraints=MinDuration("a", 5),
+        )  # fmt: skip
+    display = DurationDisplay.from_estimator(model, y)
+    assert set(display.expected) == {"a", "b"}
+    drawn = durations._draw(model, [len(path) for path in y], 0)
+    assert [len(path) for path in drawn] == [len(path) for path in y]
+    assert all(skchmm.satisfies(path, MinDuration("a", 5), ["a", "b"]) for path in drawn)

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from skchmm import CTConstrainedHMM
-from skchmm.plotting import MarginalsDisplay, PathDisplay, label_colors
+from skchmm.plotting import MarginalsDisplay, PathDisplay, label_colors, style
 from skchmm.plotting.style import MISTAKE, MOST_COLUMNS, PALETTE, readable_on, runs, step_edges
 from tests.plotting.reading import bars, color_at, is_inside, legend_texts
 
@@ -208,3 +208,13 @@ def test_small_parts():
     assert step_edges([4]).tolist() == [3.5, 4.5]
     assert step_edges([0, 2, 3]).tolist() == [0, 1, 2.5, 3]
     assert readable_on("white") != "white" and readable_on("black") == "white"
+
+
+def test_long_labels_are_told_apart_by_the_part_that_differs():
+    long = [f"Waiting for the approval of department number {k:02d} (external)" for k in range(20)]
+    names = style.told_apart(long)
+    assert len(set(names)) == 20 and max(map(len, names)) <= style.LONGEST
+    assert all(name.startswith("Waiting") and f"{k:02d}" in name for k, name in enumerate(names))
+    ends = [f"{'the same beginning ' * 3}{end}" for end in ("left", "right")]
+    assert all(end in name for end, name in zip(("left", "right"), style.told_apart(ends)))
+    assert style.told_apart(["a", 7, "a"]) == ["a", "7", "a"]

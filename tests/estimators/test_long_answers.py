@@ -10,7 +10,8 @@ import skchmm
 from skchmm import ConstrainedHMM, CTConstrainedHMM, HSMMDecoder, PerceptronCRF, hmm
 from skchmm.constraints import AtMostVisits, MinDuration, Occupancy, Precedence
 from skchmm.controller import products, progress
-from skchmm.estimators import parts
+from skchmm.emissions.base import PendingFrames
+from skchmm.estimators import base, parts
 
 RNG = np.random.default_rng(0)
 Y = [np.repeat(RNG.integers(3, size=4), 5) for _ in range(23)]
@@ -131,3 +132,22 @@ def test_compilation_counts_rules(slow, capsys, monkeypatch):
     assert all("automaton states  about" in line for line in lines[4:])
     ConstrainedHMM(constraints=rules, states=range(4), verbose=1).fit(X, Y)
     assert "multiplied  4 of 5" in capsys.readouterr().out
+
+
+def test_pending_frames_stay_pending(slow, capsys, monkeypatch):
+    """What a classifier scores is scored part by part, by the threads that then use it."""
+    monkeypatch.setattr(base, "steps_in_part", lambda emission: 7)
+    model = MODELS["classifier"]().set_params(n_jobs=2)
+    silent = model.predict(X)
+    kinds, original = [], parts._frames_of
+
+    def look(*args):
+        kinds.append(original(*args))
+        return kinds[-1]
+
+    monkeypatch.setattr(parts, "_frames_of", look)
+    model.verbose = 1
+    for a, b in zip(model.predict(X), silent, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert kinds and all(isinstance(frames, PendingFrames) for frames in kinds)
+    assert "of 23 sequences" in capsys.readouterr().out
