@@ -76,7 +76,7 @@ COMPILATION = 7
     [
         (predict, 8),
         (predict_one, 8),
-        (fit, 15),
+        (fit, 16),
         (predict_in_continuous_time, 12),
         (fit_as_in_hmmlearn, 18),
     ],

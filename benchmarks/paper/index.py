@@ -11,8 +11,8 @@ from .verdicts import RULES, VERDICTS
 # In the order of the paper; what it has no word of comes last.
 ORDER = (
     "overhead", "completeness", "misspecification", "decoders", "timing", "recovery", "fly",
-    "fly_trace", "fly_thresholds", "smarthome", "smarthome_caps", "har", "har_quantiser", "har_em",
-    "fly_adapting", "receipt",
+    "fly_trace", "fly_thresholds", "smarthome", "smarthome_clock", "smarthome_caps", "har",
+    "har_quantiser", "har_em", "fly_adapting", "receipt",
 )  # fmt: skip
 
 # Label in the paper's source, what it shows, the reports that answer it.

@@ -45,16 +45,23 @@ class ConstrainedHMM(QuestionsMixin, ReasonsMixin, LikelihoodModel):
         feasible path with the largest sum of log marginals. "map": the most probable
         state of each step, which taken together may be infeasible.
     smoothing : float, default=0.5
-        Pseudocount of every start, transition and symbol in the supervised fit.
+        Pseudocount of every start, transition and symbol, in the labelled fit and in each step of
+        EM, so that no probability becomes zero by accident. Transitions that the constraints
+        exclude get no more than this. Probabilities that are zero where EM starts
+        (``init="fitted"``), and given ones, stay as they are.
     n_iter : int, default=100
         Most iterations of EM.
     tol : float, default=1e-5
-        EM stops when log P(Y, Acc) gains less than this, relative to its size.
+        EM stops when `history_` gains less than this, relative to its size.
     init : {"auto", "kmeans", "random", "fitted"}, default="auto"
         Where EM starts. "auto" is what suits the emission; "fitted" goes on from the
         parameters that the estimator has.
     startprob_fixed, transmat_fixed : array, optional
         Probabilities that are given; NaN where they are to be learned.
+    startprob_prior, transmat_prior : float or array, optional
+        Parameters of Dirichlet priors of the starts (S,) and of the transitions from each state
+        (S, S), which add prior - 1 to the counts, besides `smoothing`; 1 is flat. A prior around
+        known probabilities p that weighs as much as n transitions is ``1 + n * p``.
     n_init : int, default=1
         Starts of EM, of which the best is kept.
     on_infeasible : {"raise", "warn"}, default="raise"
@@ -84,8 +91,10 @@ class ConstrainedHMM(QuestionsMixin, ReasonsMixin, LikelihoodModel):
     graph_ : AugmentedGraph
         Its live nodes and edges: ``graph_.n_nodes``, ``graph_.n_edges``.
     history_ : list of float
-        log P(Y, Acc) at each iteration of EM, the last one that of the final parameters;
-        after a supervised fit, empty.
+        What EM climbs, at each iteration, the last one that of the final parameters: log P(Y, Acc)
+        plus the log density of the prior (pseudocounts times log probabilities, and the priors
+        of the emission), up to a constant. With ``smoothing=0`` and no priors it is log P(Y, Acc).
+        After a supervised fit, empty.
     histories_ : list of list of float
         After EM, the history of each of the `n_init` restarts.
     n_iter_ : int
@@ -99,7 +108,8 @@ class ConstrainedHMM(QuestionsMixin, ReasonsMixin, LikelihoodModel):
     -----
     The rows of the augmented chain are never renormalised: what they lose is the probability of
     breaking the rules. EM climbs log P(Y, Acc), which also rewards parameters under which
-    feasible paths are likely.
+    feasible paths are likely, plus the log density of the prior: `smoothing` is the Dirichlet prior
+    with parameters ``1 + smoothing``.
 
     Examples
     --------
@@ -127,6 +137,8 @@ class ConstrainedHMM(QuestionsMixin, ReasonsMixin, LikelihoodModel):
         init: str = "auto",
         startprob_fixed: ArrayLike | None = None,
         transmat_fixed: ArrayLike | None = None,
+        startprob_prior: ArrayLike | None = None,
+        transmat_prior: ArrayLike | None = None,
         n_init: int = 1,
         on_infeasible: str = "raise",
         max_nodes: int = 1_000_000,
@@ -145,6 +157,8 @@ class ConstrainedHMM(QuestionsMixin, ReasonsMixin, LikelihoodModel):
         self.init = init
         self.startprob_fixed = startprob_fixed
         self.transmat_fixed = transmat_fixed
+        self.startprob_prior = startprob_prior
+        self.transmat_prior = transmat_prior
         self.n_init = n_init
         self.on_infeasible = on_infeasible
         self.max_nodes = max_nodes

@@ -222,18 +222,17 @@ class LikelihoodModel(CallbackSupportMixin, SequenceEstimator):
         def e_step(parameters, learn):
             *parameters, emission = parameters
             accumulate = accumulation(emission) if learn else None
+            prior = dynamics.log_prior(*parameters) + emission.log_prior(smoothing=self.smoothing)
             chain = self._chain(parameters)
             expected = expect(chain, emission, parts, self.n_jobs, accumulate=accumulate)
-            return (
-                self._objective(expected.smoothed.log_z, data, emission, parameters),
-                expected,
-            )
+            log_z = expected.smoothed.log_z
+            return self._objective(log_z, data, emission, parameters) + prior, expected
 
         def m_step(parameters, expected):
             *parameters, emission = parameters
             if not emission.needs_labels:
                 emission = deepcopy(emission)
-                emission.maximise(expected.statistics)
+                emission.maximise(expected.statistics, smoothing=self.smoothing)
             counts = expected.smoothed.counts
             return *dynamics.maximise(parameters, expected.starts, counts), emission
 

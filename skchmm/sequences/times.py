@@ -35,8 +35,12 @@ class Times:
         rows = slice(offsets[begin], offsets[end])
         return Times(self.clock.part(begin, end), self.values[rows], self.gaps[rows])
 
+    def read(self, values, s):
+        """Further times of sequence s (a grid) as numbers on the scale of `values`."""
+        return self.clock.read(values, s)
+
     def write(self, numbers, s):
-        """Numbers of sequence s as times of the user's kind."""
+        """Numbers of sequence s, on the scale of `values`, as times of the user's kind."""
         return self.clock.write(numbers, s)
 
 
