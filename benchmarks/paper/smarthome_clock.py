@@ -14,6 +14,7 @@ from .smarthome import PAPER, mine, pick
 from .suite import METRICS, draw_metrics, evaluate, means, metric_records, metric_table
 from .verdicts import Finding, difference, listed, published
 
+FILES = smarthome.FILES
 CLOCKS = (None, 0.5, 0.25, 0.1, "log")
 SMOOTHING = (0.5, 0.1, 0.02, 0.004, 0.001)
 N_INNER = 4
