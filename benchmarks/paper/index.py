@@ -24,7 +24,7 @@ ANSWERS = (
     ("fig:recovery", "parameter recovery", "recovery"),
     ("fig:fly-qualitative", "decoders on one gene", "fly_trace"),
     ("tab:drosophila", "fly genes", "fly"),
-    ("tab:casas", "smart homes", "smarthome"),
+    ("tab:casas", "smart homes", "smarthome, smarthome_clock"),
     ("tab:har", "activities under a protocol", "har"),
     ("tab:har-em", "EM on the activities", "har_em"),
     ("fig:visitation-graph", "worked example: visitation", "overhead"),
