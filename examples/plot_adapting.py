@@ -22,7 +22,8 @@ from skchmm.plotting import PathDisplay, label_colors
 
 FRAME = Regex("UTR5+ START1 START2 START3 (CDS1 CDS2 CDS3)+ STOP1 STOP2 STOP3 UTR3+")
 genes = load_fly_genes(codon_positions=True)
-emission = Categorical(order=2)
+# A prior of 1.5 adds half a count of each letter to the half that ``smoothing`` adds.
+emission = Categorical(order=2, prior=1.5)
 model = ConstrainedHMM(emission=emission, constraints=FRAME, n_iter=20, tol=1e-3)
 model.fit(genes.X, genes.y)
 

@@ -183,7 +183,7 @@ class LikelihoodModel(CallbackSupportMixin, SequenceEstimator):
                 raise ValueError(f"{name} must be a number, got {getattr(self, name)!r}.")
         if not self.smoothing >= 0:
             raise ValueError(f"smoothing must not be negative, got {self.smoothing!r}.")
-        if np.isinf(self.smoothing):
+        if self.smoothing == np.inf:
             raise ValueError("smoothing must be finite.")
         if not (isinstance(self.n_iter, (int, np.integer)) and self.n_iter >= 0):
             raise ValueError(f"n_iter must be an integer >= 0, got {self.n_iter!r}.")

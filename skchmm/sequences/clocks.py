@@ -76,13 +76,13 @@ class ClockTimes(Times):
             )
         parts = zip(offsets[:-1], offsets[1:])
         values = np.concatenate([np.cumsum(gaps[begin:end]) for begin, end in parts])
-        super().__init__(times.clock, values, gaps)
+        super().__init__(times.calendar, values, gaps)
         self.observed, self.offsets, self.gap_map = times.values, offsets, gap_map
 
     def part(self, begin, end, offsets):
         rows = slice(offsets[begin], offsets[end])
         some = object.__new__(ClockTimes)
-        Times.__init__(some, self.clock.part(begin, end), self.values[rows], self.gaps[rows])
+        Times.__init__(some, self.calendar.part(begin, end), self.values[rows], self.gaps[rows])
         some.observed, some.gap_map = self.observed[rows], self.gap_map
         some.offsets = offsets[begin : end + 1] - offsets[begin]
         return some
