@@ -22,7 +22,7 @@ from skchmm.plotting import PathDisplay, label_colors
 
 FRAME = Regex("UTR5+ START1 START2 START3 (CDS1 CDS2 CDS3)+ STOP1 STOP2 STOP3 UTR3+")
 genes = load_fly_genes(codon_positions=True)
-# A prior of 1.5 keeps half a pseudocount for each letter, in EM too.
+# A prior of 1.5 adds half a count of each letter to the half that ``smoothing`` adds.
 emission = Categorical(order=2, prior=1.5)
 model = ConstrainedHMM(emission=emission, constraints=FRAME, n_iter=20, tol=1e-3)
 model.fit(genes.X, genes.y)
@@ -64,7 +64,8 @@ print(f"share of G and C: {gc[0]:.2f} in the genes with labels, {gc[1]:.2f} in t
 # Adapt on half of the genes, look at the other half
 # --------------------------------------------------
 #
-# ``init="fitted"`` lets EM start from the parameters that the model has.
+# ``init="fitted"`` lets EM start from the parameters that the model has. The pseudocount
+# ``smoothing`` acts in EM, too, so that no letter becomes impossible after two others.
 
 half = len(X) // 2
 adapted = deepcopy(model).set_params(init="fitted")

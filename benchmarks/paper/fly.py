@@ -83,9 +83,9 @@ def decoders(genes):
     return {name: model.fit(genes.X, genes.y) for name, model in models.items()}
 
 
-def frame_model(genes, constraints, *, prior=1.0, **params):
+def frame_model(genes, constraints, **params):
     """The model of codon positions, learned from the training labels."""
-    emission = Categorical(order=2, prior=prior)
+    emission = Categorical(order=2)
     model = ConstrainedHMM(emission=emission, constraints=constraints, **params)
     return model.fit(genes.X, [_with_phase(path) for path in genes.y])
 

@@ -61,7 +61,7 @@ def run(options):
             model = ConstrainedHMM(states=protocol.STATES, constraints=constraints, n_iter=n_iter)
             model.fit(runs.X, runs.y)
             if name != "supervised":
-                model.set_params(init="fitted").fit(runs.X)
+                model.set_params(init="fitted", smoothing=0).fit(runs.X)
             results.append(_judge(model, rules, runs.X_test, runs.y_test))
         for name, (covariance, features) in EMISSIONS.items():
             adapted[name].append(_adapt(runs, rules, covariance, features, n_iter))
@@ -103,9 +103,10 @@ def _adapt(runs, rules, covariance, features, n_iter):
         emission=Gaussian(covariance_type=covariance),
         n_iter=n_iter,
     ).fit(X, runs.y)
-    forgetful = deepcopy(start).set_params(init="fitted").fit(X)
+    adapting = deepcopy(start).set_params(init="fitted", smoothing=0)
+    forgetful = deepcopy(adapting).fit(X)
     unknown = [np.full(len(x), None, dtype=object) for x in X_test]
-    faithful = deepcopy(start).set_params(init="fitted").fit(X + X_test, list(runs.y) + unknown)
+    faithful = adapting.fit(X + X_test, list(runs.y) + unknown)
     return {
         "supervised": accuracy(start),
         "EM": accuracy(forgetful),

@@ -11,8 +11,8 @@ from .verdicts import RULES, VERDICTS
 # In the order of the paper; what it has no word of comes last.
 ORDER = (
     "overhead", "completeness", "misspecification", "decoders", "timing", "recovery", "fly",
-    "fly_trace", "fly_thresholds", "smarthome", "smarthome_caps", "har", "har_quantiser", "har_em",
-    "fly_adapting", "receipt",
+    "fly_trace", "fly_thresholds", "smarthome", "smarthome_clock", "smarthome_caps", "har",
+    "har_quantiser", "har_em", "fly_adapting", "receipt",
 )  # fmt: skip
 
 # Label in the paper's source, what it shows, the reports that answer it.
@@ -24,7 +24,7 @@ ANSWERS = (
     ("fig:recovery", "parameter recovery", "recovery"),
     ("fig:fly-qualitative", "decoders on one gene", "fly_trace"),
     ("tab:drosophila", "fly genes", "fly"),
-    ("tab:casas", "smart homes", "smarthome"),
+    ("tab:casas", "smart homes", "smarthome, smarthome_clock"),
     ("tab:har", "activities under a protocol", "har"),
     ("tab:har-em", "EM on the activities", "har_em"),
     ("fig:visitation-graph", "worked example: visitation", "overhead"),
@@ -68,6 +68,14 @@ Seeds and splits are fixed and stated in each report. A second run writes every 
 byte, except ``results/timing.*``: all measured times are there and nowhere else.
 """
 
+MORE_TASKS = """
+Beyond the paper there is one further real task, a process log repaired under Declare rules
+(receipt). A second one, such as labels of membrane proteins or of sleep stages, was looked for and
+not found among data that may be shipped or are at hand without a network, so there is none. Real
+images of digits come with scikit-learn, but no real numbers with check digits that they belong to:
+they are an example of the gallery (a check digit read by a network) and not an experiment.
+"""
+
 
 def assemble(results=RESULTS, readme=None):
     """The index over the reports that are there."""
@@ -77,6 +85,7 @@ def assemble(results=RESULTS, readme=None):
     parts += [_heading("Verdicts"), paragraphs(RULES), _verdicts(results)]
     parts += [_heading("Tables and figures of the paper"), _answers()]
     parts += ["Numbers that stand only in its text:", _texts()]
+    parts += [_heading("Further tasks"), paragraphs(MORE_TASKS)]
     readme = Path(__file__).parent / "README.rst" if readme is None else Path(readme)
     readme.write_text("\n\n".join(parts) + "\n")
 

@@ -139,6 +139,7 @@ class _Problem:
                 emission=Categorical.from_parameters(_towards_uniform(true_B), SYMBOLS),
                 constraints=self.constraints if kind == "constrained" else None,
                 init="fitted",
+                smoothing=0,
                 n_iter=n_iter,
                 tol=tol,
             ).fit(X)

@@ -35,7 +35,9 @@ def _compare(problem, reference, implementation, shape, demanded):
     def ours(n_iter):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it did not converge: that is the idea
-            return problem.ours(init="fitted", tol=0.0, n_iter=n_iter).fit(X, lengths=lengths)
+            return problem.ours(init="fitted", smoothing=0, tol=0.0, n_iter=n_iter).fit(
+                X, lengths=lengths
+            )
 
     def twin(n_iter):
         return problem.like_hmmlearn(hmm, n_iter=n_iter).fit(X, lengths)

@@ -65,8 +65,8 @@ class Segments(Transitions):
         starts, transitions, complete, cut = counts
         model = self.model
         return (
-            normalise(starts + model.smoothing),
-            off_diagonal(transitions + model.smoothing),
+            normalise(starts + self.start_added),
+            off_diagonal(transitions + self.added),
             fit_durations(model.duration, complete, cut, smoothing=model.duration_smoothing),
         )
 
@@ -86,10 +86,13 @@ class Segments(Transitions):
     def maximise(self, parameters, starts, counts):
         startprob, transmat, durations = parameters
         return (
-            normalise(starts, None, startprob),
-            off_diagonal(counts.transitions, transmat),
+            normalise(starts + self.start_added * (startprob > 0), None, startprob),
+            off_diagonal(counts.transitions + self.added * (transmat > 0), transmat),
             fit_durations(self.model.duration, counts.complete, counts.cut, old=durations),
         )
+
+    def log_prior(self, startprob, transmat, durations):
+        return super().log_prior(startprob, transmat)
 
 
 def label_runs(codes, offsets):

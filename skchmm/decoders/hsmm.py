@@ -47,7 +47,7 @@ class HSMMDecoder(LikelihoodModel):
     algorithm : {"viterbi", "map"}, default="viterbi"
         What `predict` returns: the most probable path, or the most probable state of each step.
     smoothing : float, default=0.5
-        Pseudocount of every start, change of state and symbol in the supervised fit.
+        Pseudocount of every start, change of state and symbol, in the supervised fit and in EM.
     on_infeasible : {"raise", "warn", "relax"}, default="raise"
         With ``enforce=True``, what to do with a sequence that has no feasible path.
     n_iter, tol, init, n_init, max_nodes, n_jobs, random_state, verbose
@@ -182,8 +182,8 @@ class HSMMDecoder(LikelihoodModel):
         ----------
         X : sequences in any of the three forms
         y : labels in the same form, optional
-            With all labels: counts of segments with pseudocounts. Without: EM, which does not use
-            the pseudocounts. Partly missing: EM with the known labels held.
+            With all labels: counts of segments with pseudocounts. Without: EM, which uses them
+            too, but for those of durations. Partly missing: EM with the known labels held.
         lengths : sequence of int, optional
         groups : sequence, optional
         sample_weight : sequence of float, optional

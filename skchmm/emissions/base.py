@@ -240,6 +240,10 @@ class Emission(BaseEstimator):
         """Set the parameters from statistics; states without weight keep what they have."""
         raise NotImplementedError
 
+    def log_prior(self, *, smoothing: float = 0.0) -> float:
+        """Log density, up to a constant, of the prior with which `maximise` finds parameters."""
+        return 0.0
+
     def n_parameters(self) -> int:
         """Number of free parameters."""
         raise NotImplementedError

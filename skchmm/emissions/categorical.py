@@ -8,7 +8,6 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from .base import (
-    NEGLIGIBLE,
     Emission,
     Frames,
     check_path,
@@ -16,8 +15,10 @@ from .base import (
     draw_symbols,
     given,
     normalise_rows,
+    one_hot,
     sum_by,
 )
+from .priors import check_prior, climb, estimate, log_dirichlet, used_contexts
 from .vocabulary import Vocabularies, Vocabulary, columns_of
 
 _MAX_CELLS = 20_000_000
@@ -131,6 +132,7 @@ class Categorical(Emission):
         columns = columns_of(X)
         self._check_columns(len(columns), reset=reset)
         if reset:
+            check_prior(self.prior, "prior")
             self._learn_symbols(columns)
         vocabularies = self._vocabularies()
         self._check_cells_of(vocabularies)
@@ -206,15 +208,43 @@ class Categorical(Emission):
         # the last cell is the missing symbol, which says nothing
         return {f"counts_{j}": counts[:-1].T.copy() for j, counts in enumerate(by_cell)}
 
+    def fit_supervised(
+        self,
+        E: Any,
+        y_index: ArrayLike,
+        n_states: int,
+        weights: ArrayLike | None = None,
+        *,
+        offsets: np.ndarray | None = None,
+        smoothing: float = 0.0,
+        random_state: Any = None,
+    ) -> Self:
+        statistics = self.accumulate(E, one_hot(y_index, n_states, weights), offsets)
+        self._learn(statistics, smoothing, estimate)
+        return self
+
     def maximise(self, statistics: dict[str, Any], *, smoothing: float = 0.0) -> None:
+        climbs = hasattr(self, "probabilities_") and not self._as_hmmlearn
+        self._learn(statistics, smoothing, climb if climbs else estimate)
+
+    def _learn(self, statistics, smoothing, distributions):
         old = self._tables() if hasattr(self, "probabilities_") else [None] * len(statistics)
         sizes = map(len, self._vocabularies())
         tables = []
         for j, n_symbols in enumerate(sizes):
             counts = statistics[f"counts_{j}"]
             counts = counts.reshape((len(counts), *[n_symbols + 1] * self.order, n_symbols))
-            tables.append(estimate(counts, smoothing + np.asarray(self.prior) - 1.0, old[j]))
+            tables.append(distributions(counts, smoothing + np.asarray(self.prior) - 1.0, old[j]))
         self._set_tables(tables)
+
+    def log_prior(self, *, smoothing: float = 0.0) -> float:
+        added = np.asarray(smoothing + np.asarray(self.prior) - 1.0)
+        added = added[:, None] if added.ndim == 2 else added
+        if not added.any():
+            return 0.0
+        tables = self._tables()
+        used = [used_contexts(table.shape[-1], self.order) for table in tables]
+        return sum(log_dirichlet(added, table[:, u]) for table, u in zip(tables, used))
 
     def n_parameters(self) -> int:
         # contexts of every length up to order; the other cells of a table are never used
@@ -424,37 +454,3 @@ def compress(cells, sizes):
     if len(distinct) > n // 2:
         return Cells(cells, None, sizes)
     return Cells(distinct, index.reshape(-1).astype(np.int32), sizes)
-
-
-def estimate(counts, pseudocount, old):
-    """Distributions from counts of shape (n_states, [context, ...] symbol).
-
-    A context that a state never had takes the distribution of the next shorter one: the counts
-    summed over its oldest symbol. The pseudocount alone decides for complete contexts without
-    counts. A state without any counts keeps its old distributions; if it has none, it takes those
-    of all states together, unless the pseudocount decides.
-    """
-    n_states, order, n_symbols = len(counts), counts.ndim - 2, counts.shape[-1]
-    pseudocount = np.broadcast_to(pseudocount, (n_states, n_symbols))
-
-    def smoothed(total):
-        added = pseudocount.reshape((n_states, *[1] * (total.ndim - 2), n_symbols))
-        return np.maximum(total + added, 0.0)
-
-    empty = counts.sum(axis=tuple(range(1, counts.ndim))) <= NEGLIGIBLE
-    if not (pseudocount > 0).any():
-        counts = counts.copy()
-        counts[empty] = counts.sum(axis=0)
-    found = normalise_rows(smoothed(counts.sum(axis=tuple(range(1, order + 1)))))
-    for known in range(1, order + 1):
-        total = counts.sum(axis=tuple(range(1, order - known + 1)))
-        weights = smoothed(total)
-        use = total.sum(axis=-1, keepdims=True) > NEGLIGIBLE
-        if known == order:
-            complete = np.indices(counts.shape[1:-1]).max(axis=0) < n_symbols
-            use |= complete[..., None]
-        use &= weights.sum(axis=-1, keepdims=True) > NEGLIGIBLE
-        found = np.where(use, normalise_rows(weights), found[:, None])
-    if old is not None and old.size == found.size:
-        found[empty] = old.reshape(found.shape)[empty]
-    return found

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from ..sequences.values import as_numbers
 from . import numeric
 from .base import (
     NEGLIGIBLE,
@@ -19,6 +18,7 @@ from .base import (
     one_hot,
     read_numeric,
 )
+from .priors import check_prior, log_inverse_wishart
 
 _MAX_SUPERVISED_STEPS = 200
 
@@ -70,8 +70,7 @@ class NumericEmission(Emission):
             value = getattr(self, name, None)
             if value is None or (isinstance(value, (int, float)) and abs(value) < 1e300):
                 continue
-            if not np.isfinite(as_numbers(value, name)).all():
-                raise ValueError(f"{name} must be finite numbers, got {value!r}.")
+            check_prior(value, name)
 
     def _floor(self):
         """The smallest variance of each column."""
@@ -113,6 +112,7 @@ class NumericEmission(Emission):
             self.maximise(self.accumulate(E, posteriors))
             log_p = self.log_likelihood(E).dense()[known]
             current = np.sum(posteriors[known] * np.where(posteriors[known] > 0, log_p, 0.0))
+            current += self.log_prior()
             if current - last < 1e-9 * max(1.0, abs(current)):
                 break
             last = current
@@ -287,6 +287,25 @@ class Gaussian(NumericEmission):
         )
         covars = numeric.floor_covars(covars, self._floor())
         return covars[0] if self.covariance_type == "tied" else covars
+
+    def log_prior(self, *, smoothing: float = 0.0) -> float:
+        if not any(map(np.any, (self.means_weight, self.covars_prior, self.covars_weight))):
+            return 0.0
+        means, covars = self._components()
+        n_states, d = means.shape
+        apart = means - self.means_prior
+        precision = np.broadcast_to(self.means_weight, means.shape)
+        if self.covariance_type not in ("full", "tied"):
+            scatter = self.covars_prior + precision * apart**2
+            added = np.broadcast_to(np.maximum(np.asarray(self.covars_weight) - 1, 0), means.shape)
+            variances = covars if covars.ndim == 2 else np.repeat(covars[:, None], d, axis=1)
+            return log_inverse_wishart(added, scatter, variances)
+        scatter = precision[:, :1, None] * apart[:, :, None] * apart[:, None, :]
+        added = np.maximum(np.asarray(self.covars_weight) - d, 0)
+        if self.covariance_type == "tied":
+            scatter, covars, n_states = scatter.sum(axis=0, keepdims=True), covars[:1], 1
+        added = np.broadcast_to(np.reshape(added, -1), (n_states,))
+        return log_inverse_wishart(added, self.covars_prior + scatter, covars)
 
     def _old_covars(self, statistics):
         if not hasattr(self, "covars_"):

@@ -19,6 +19,7 @@ from .base import (
     one_hot,
 )
 from .gaussian import NumericEmission, check_covars, full_covars, given_covars
+from .priors import log_dirichlet, log_inverse_wishart
 
 _BATCH = 65_536
 
@@ -243,6 +244,27 @@ class GMM(NumericEmission):
         covars = np.where(seen, scatter / np.where(seen, total, 1.0), self.covars_)
         one = {"spherical": (), "diag": (d,)}.get(kind, (d, d))
         return numeric.floor_covars(covars.reshape(-1, *one), self._floor()).reshape(covars.shape)
+
+    def log_prior(self, *, smoothing: float = 0.0) -> float:
+        means, covars = learned(self, "means_", 3), np.asarray(self.covars_, dtype=float)
+        shape, d, kind = means.shape[:2], means.shape[2], self.covariance_type
+        precision = np.broadcast_to(self.means_weight, shape)[:, :, None]
+        apart = means - self.means_prior
+        first, second = self._covars_prior(d)
+        if kind in ("full", "tied"):
+            scatter = precision[..., None] * apart[..., :, None] * apart[..., None, :]
+            scatter = scatter.sum(axis=1) if kind == "tied" else scatter
+            scatter = scatter + np.swapaxes(np.broadcast_to(first, scatter.shape), -1, -2)
+            more = d + 1 + (shape[1] if kind == "tied" else 1)
+            added = np.broadcast_to(second, scatter.shape[:-2]) + more
+        else:
+            scatter, added = precision * apart**2, np.ones(means.shape)
+            if kind == "spherical":
+                scatter, added = scatter.sum(axis=2), added.sum(axis=2)
+            scatter = scatter + 2.0 * np.broadcast_to(second, scatter.shape)
+            added = added + 2.0 * (np.broadcast_to(first, scatter.shape) + 1.0)
+        weights = log_dirichlet(np.asarray(self.weights_prior) - 1.0, np.asarray(self.weights_))
+        return weights + log_inverse_wishart(added, scatter, covars)
 
     def _covars_prior(self, d):
         """hmmlearn's two prior parameters; those that cancel from the update stand for None."""

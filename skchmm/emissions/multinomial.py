@@ -19,6 +19,7 @@ from .base import (
     normalise_rows,
 )
 from .counts import read_counts
+from .priors import check_prior, log_dirichlet
 
 
 class Multinomial(Emission):
@@ -95,6 +96,8 @@ class Multinomial(Emission):
         self.probabilities_ = probabilities
 
     def encode(self, X: Any, offsets: np.ndarray | None = None, *, reset: bool) -> Any:
+        if reset:
+            check_prior(self.prior, "prior")
         rows = read_counts(X, "Multinomial")
         counts = rows.X
         self._check_columns(counts.shape[1], reset=reset)
@@ -159,13 +162,19 @@ class Multinomial(Emission):
 
     def maximise(self, statistics: dict[str, Any], *, smoothing: float = 0.0) -> None:
         counts = statistics["counts"]
-        weights = np.maximum(counts + smoothing + np.asarray(self.prior) - 1.0, 0.0)
+        added = smoothing + np.asarray(self.prior) - 1.0
+        if hasattr(self, "probabilities_") and not self._as_hmmlearn:
+            added = np.where(self.probabilities_ > 0, added, 0.0)  # what is impossible stays so
+        weights = np.maximum(counts + added, 0.0)
         weights[weights.sum(axis=1) <= NEGLIGIBLE] = counts.sum(axis=0)
         estimate = normalise_rows(weights)
         if hasattr(self, "probabilities_"):
             empty = counts.sum(axis=1) <= NEGLIGIBLE
             estimate[empty] = self.probabilities_[empty]
         self.probabilities_ = estimate
+
+    def log_prior(self, *, smoothing: float = 0.0) -> float:
+        return log_dirichlet(smoothing + np.asarray(self.prior) - 1.0, self.probabilities_)
 
     def n_parameters(self) -> int:
         n_states, n_columns = np.shape(self.probabilities_)

@@ -9,6 +9,7 @@ from sklearn.utils import check_random_state
 from . import numeric
 from .base import NEGLIGIBLE, Emission, Frames, check_path, check_posteriors, given, learned
 from .counts import read_counts
+from .priors import check_prior
 
 # A rate of zero would make one later event impossible.
 _MIN_RATE = 1e-10
@@ -76,6 +77,8 @@ class Poisson(Emission):
         self.rates_ = rates
 
     def encode(self, X: Any, offsets: np.ndarray | None = None, *, reset: bool) -> Any:
+        for name in ("lambdas_prior", "lambdas_weight") if reset else ():
+            check_prior(getattr(self, name), name)
         rows = read_counts(X, "Poisson")
         self._check_columns(rows.X.shape[1], reset=reset)
         return rows
@@ -142,6 +145,10 @@ class Poisson(Emission):
             pooled = weight.sum(axis=0)
             old = np.where(pooled > 0, events.sum(axis=0) / np.where(pooled > 0, pooled, 1.0), 1.0)
         self.rates_ = np.maximum(np.where(seen, rates, old), _MIN_RATE)
+
+    def log_prior(self, *, smoothing: float = 0.0) -> float:
+        rates = np.asarray(self.rates_, dtype=float)
+        return float(np.sum(self.lambdas_prior * np.log(rates) - self.lambdas_weight * rates))
 
     def n_parameters(self) -> int:
         return np.size(self.rates_)

@@ -259,6 +259,9 @@ class Product(Emission):
             }
             part.maximise(mine, smoothing=smoothing)
 
+    def log_prior(self, *, smoothing: float = 0.0) -> float:
+        return sum(part.log_prior(smoothing=smoothing) for part in self._parts())
+
     def fit_supervised(
         self,
         E: Any,

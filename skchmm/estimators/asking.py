@@ -114,10 +114,10 @@ class AskingMixin:
                 break
         return np.stack(columns, axis=1)
 
-    def _expected_duration(self, states, sequences):
+    def _expected_duration(self, states, sequences, **clock):
         members = ExactVisits(states, 1)._subset("states", tuple(self.classes_.tolist()))
         values = self._answer_each(
-            sequences, lambda chain, frames: chain.durations(frames, members)
+            sequences, lambda chain, frames: chain.durations(frames, members, **clock)
         )
         return Durations(*np.array(values).T)
 

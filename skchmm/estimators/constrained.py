@@ -48,17 +48,23 @@ class ConstrainedHMM(QuestionsMixin, ReasonsMixin, LikelihoodModel):
         probable state of each step; these states together may break a rule. Of equally good paths,
         each returns the one whose last label comes first in `classes_`, and so on backwards.
     smoothing : float, default=0.5
-        Pseudocount of every start, transition and symbol in the supervised fit.
+        Pseudocount of every start, transition and symbol, in the labelled fit and in each step of
+        EM, so that no probability becomes zero by accident. Transitions that the constraints
+        exclude get no more than this. Probabilities that are zero where EM starts
+        (``init="fitted"``), and given ones, stay as they are.
     n_iter : int, default=100
         Maximum number of EM iterations.
     tol : float, default=1e-5
-        EM stops when an iteration increases log P(Y, Acc) by less than this share of it. Acc is
-        the event that the path obeys all rules.
+        EM stops when an iteration increases `history_` by less than this share of it.
     init : {"auto", "kmeans", "random", "fitted"}, default="auto"
         Where EM starts. "auto" chooses what suits the emission; "fitted" continues from the
         parameters that the estimator already has.
     startprob_fixed, transmat_fixed : array, optional
         Known probabilities, which stay as they are; NaN where they are to be learned.
+    startprob_prior, transmat_prior : float or array, optional
+        Parameters of Dirichlet priors of the starts (S,) and of the transitions from each state
+        (S, S), which add prior - 1 to the counts, besides `smoothing`; 1 is flat. A prior around
+        known probabilities p that weighs as much as n transitions is ``1 + n * p``.
     n_init : int, default=1
         Number of EM restarts; the best one is kept.
     on_infeasible : {"raise", "warn", "relax"}, default="raise"
@@ -91,8 +97,10 @@ class ConstrainedHMM(QuestionsMixin, ReasonsMixin, LikelihoodModel):
         The reachable pairs of a state and the controller's memory, and the edges between them:
         ``graph_.n_nodes``, ``graph_.n_edges``.
     history_ : list of float
-        log P(Y, Acc) at each EM iteration; the last value belongs to the final parameters. Empty
-        after a supervised fit.
+        What EM maximises, at each iteration; the last value belongs to the final parameters:
+        log P(Y, Acc) plus the log density of the prior (pseudocounts times log probabilities, and
+        the priors of the emission), up to a constant. Acc is the event that the path obeys all
+        rules. With ``smoothing=0`` and no priors it is log P(Y, Acc). Empty after a supervised fit.
     histories_ : list of list of float
         After EM, the history of each of the `n_init` restarts.
     n_iter_ : int
@@ -118,9 +126,10 @@ class ConstrainedHMM(QuestionsMixin, ReasonsMixin, LikelihoodModel):
     Notes
     -----
     The rows of the augmented chain are never renormalised: the missing mass is the probability of
-    breaking a rule. EM maximises the joint probability of the data and the rules, P(Y, Acc). This
-    also rewards parameters that make the rules likely; the user guide on learning says when that
-    goes wrong and what to do.
+    breaking a rule. EM maximises the joint probability of the data and the rules, P(Y, Acc), times
+    the prior: `smoothing` is the Dirichlet prior with parameters ``1 + smoothing``. This also
+    rewards parameters that make the rules likely; the user guide on learning says when that goes
+    wrong and what to do.
 
     Examples
     --------
@@ -180,6 +189,8 @@ class ConstrainedHMM(QuestionsMixin, ReasonsMixin, LikelihoodModel):
         init: str = "auto",
         startprob_fixed: ArrayLike | None = None,
         transmat_fixed: ArrayLike | None = None,
+        startprob_prior: ArrayLike | None = None,
+        transmat_prior: ArrayLike | None = None,
         n_init: int = 1,
         on_infeasible: str = "raise",
         max_nodes: int = 1_000_000,
@@ -198,6 +209,8 @@ class ConstrainedHMM(QuestionsMixin, ReasonsMixin, LikelihoodModel):
         self.init = init
         self.startprob_fixed = startprob_fixed
         self.transmat_fixed = transmat_fixed
+        self.startprob_prior = startprob_prior
+        self.transmat_prior = transmat_prior
         self.n_init = n_init
         self.on_infeasible = on_infeasible
         self.max_nodes = max_nodes

@@ -14,6 +14,7 @@ from ..constraints.compile import flatten
 from ..constraints.rules import warn_not_enforced
 from ..continuous.semantics import SEMANTICS, check_jump_path, split_jump_rules
 from ..controller import everything
+from ..sequences.clocks import ClockTimes, GapMap, check_clock
 from ..sequences.times import read_times
 from .continuous_chunks import CTChunksMixin
 from .continuous_questions import CTQuestionsMixin
@@ -43,9 +44,18 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, CTChunksMixin, Likelih
         observations may show a forbidden edge, because the path went through a third state
         between them; under "observed" they never do. "masked": forbidden edges are zeros of the
         generator, and all other constraints are ignored, with a warning (a simple baseline).
+    clock : None, "log" or positive float, default=None
+        How a gap between observations counts: as it is, as log(1 + gap), or as that power of the
+        gap. With one exponential clock a change of state is the more likely the longer a gap is,
+        in proportion to its length at first. Where gaps are long because nothing happens, as with
+        event-driven sensors, "log" or a power below 1 fits better. Unlike a power, "log" depends on
+        the unit of time: it is nearly linear in gaps far below one unit (a second for datetimes)
+        and nearly constant in gaps far above. See Notes.
     smoothing : float, default=0.5
-        Pseudocount of every start, jump and symbol in the supervised fit. Each pseudo-jump adds
-        the mean time between jumps in the data.
+        Pseudocount of every start, symbol and target of a jump, in the labelled fit and in EM. It
+        says where jumps go and not how often they happen: a state is left as often as it was,
+        jumps over time. Only one that the labels show left less than once gets this share of a
+        jump more, in the mean time between jumps in the data.
     n_iter, tol, init, n_init
         Settings of EM, as in :class:`~skchmm.ConstrainedHMM`.
     startprob_fixed : array (S,), optional
@@ -53,6 +63,12 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, CTChunksMixin, Likelih
     generator_fixed : array (S, S), optional
         Known rates off the diagonal, which stay as they are; NaN where they are to be learned, 0
         for a jump that cannot happen.
+    startprob_prior : float or array (S,), optional
+        Parameters of a Dirichlet prior, as in :class:`~skchmm.ConstrainedHMM`.
+    generator_prior : float, array (S, S) or pair of arrays, optional
+        Parameters of Dirichlet priors of where the jumps from each state go; or a tuple of jumps
+        (S, S) and times (S,): as if so many jumps had been seen in so much time spent in each state
+        before. The prior ``(t[:, None] * Q, t)`` keeps to known rates Q.
     on_infeasible, max_nodes, n_jobs, random_state, verbose
         As in :class:`~skchmm.ConstrainedHMM`.
 
@@ -63,7 +79,8 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, CTChunksMixin, Likelih
     startprob_ : ndarray (S,)
         Probability of each state at the first observation.
     generator_ : ndarray (S, S)
-        Q: the rates of jumps per unit of `times` (per second for datetimes). Rows sum to 0.
+        Q: the rates of jumps per unit of `times` (per second for datetimes), or of the `clock`.
+        Rows sum to 0.
     emission_, constraints_, controller_, graph_, history_, n_iter_, converged_
         As in :class:`~skchmm.ConstrainedHMM`.
     not_enforced_ : list
@@ -87,6 +104,13 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, CTChunksMixin, Likelih
     are summed before they are integrated.
 
     A time of zero between two rows is allowed. The two rows then have the same state.
+
+    A `clock` starts anew at every observation: a time w after it, it has moved on by log(1 + w) or
+    by a power of w, and the generator acts on what it shows. All times that a model takes and
+    gives stay those of the user. The times of jumps (`sample`, `sample_posterior`, `decode_path`)
+    are read off the clock within their gap, so in `decode_path` they are the times at which the
+    clock shows the expected readings; `predict_proba` moves the clock on to each time of `at`, and
+    `expected_duration` integrates these marginals over the user's time.
 
     Examples
     --------
@@ -134,6 +158,7 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, CTChunksMixin, Likelih
         emission: Any = "auto",
         constraints: Any = None,
         semantics: str = "path",
+        clock: str | float | None = None,
         algorithm: str = "viterbi",
         smoothing: float = 0.5,
         n_iter: int = 100,
@@ -141,6 +166,8 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, CTChunksMixin, Likelih
         init: str = "auto",
         startprob_fixed: ArrayLike | None = None,
         generator_fixed: ArrayLike | None = None,
+        startprob_prior: ArrayLike | None = None,
+        generator_prior: Any = None,
         n_init: int = 1,
         on_infeasible: str = "raise",
         max_nodes: int = 1_000_000,
@@ -153,6 +180,7 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, CTChunksMixin, Likelih
         self.emission = emission
         self.constraints = constraints
         self.semantics = semantics
+        self.clock = clock
         self.algorithm = algorithm
         self.smoothing = smoothing
         self.n_iter = n_iter
@@ -160,6 +188,8 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, CTChunksMixin, Likelih
         self.init = init
         self.startprob_fixed = startprob_fixed
         self.generator_fixed = generator_fixed
+        self.startprob_prior = startprob_prior
+        self.generator_prior = generator_prior
         self.n_init = n_init
         self.on_infeasible = on_infeasible
         self.max_nodes = max_nodes
@@ -171,6 +201,7 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, CTChunksMixin, Likelih
         super()._check_parameters()
         if self.semantics not in SEMANTICS:
             raise ValueError(f"semantics must be one of {SEMANTICS}, got {self.semantics!r}.")
+        check_clock(self.clock)
 
     # ------------------------------------------------------------- the chain
     def _dynamics(self):
@@ -218,7 +249,14 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, CTChunksMixin, Likelih
                 "times is missing: give the time of each row, in the unit of the times that the "
                 "model was fitted with."
             )
-        return sequences.at(read_times(times, sequences))
+        return self._at(sequences, times)
+
+    def _at(self, sequences, times):
+        """The sequences with their times, on the clock of the model."""
+        times = read_times(times, sequences)
+        if self.clock is not None:
+            times = ClockTimes(times, sequences.offsets, GapMap(self.clock))
+        return sequences.at(times)
 
     @with_callbacks
     def fit(

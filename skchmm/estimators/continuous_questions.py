@@ -9,6 +9,7 @@ from ..continuous.jumps import JumpPath
 from ..continuous.paths import fill_in
 from ..inference.chain import Durations
 from ..inference.explain import Explanation
+from ..sequences.clocks import GapMap
 from .asking import AskingMixin, check_number
 from .infeasible import check_possible, report_infeasible
 from .questions import Paths
@@ -175,7 +176,9 @@ class CTQuestionsMixin(AskingMixin):
             ``visits``, the expected number of entries into them, between observations too;
             ``length``, their ratio.
         """
-        return self._expected_duration(states, self._read(X, lengths, groups, times=times))
+        sequences = self._read(X, lengths, groups, times=times)
+        gap_map = None if self.clock is None else GapMap(self.clock)
+        return self._expected_duration(states, sequences, gap_map=gap_map)
 
     # ---------------------------------------------------------------- reasons
     def explain(
@@ -251,7 +254,7 @@ def _read_grids(at, sequences):
         )
     grids = []
     for s, (begin, end) in enumerate(sequences.ranges):
-        grid = sequences.times.clock.read(at[s] if many else at, s)
+        grid = sequences.times.read(at[s] if many else at, s)
         first, last = sequences.times.values[[begin, end - 1]]
         if grid.ndim != 1 or not ((grid >= first) & (grid <= last)).all():
             raise ValueError(

@@ -11,7 +11,6 @@ from ..continuous.draws import draw_nodes
 from ..continuous.jumps import JumpPath
 from ..continuous.paths import draw_between, draw_paths
 from ..sequences.forms import read_sequences
-from ..sequences.times import read_times
 from .asking import AskingMixin, check_number
 
 
@@ -65,6 +64,8 @@ class CTSamplingMixin(AskingMixin):
     ) -> list[JumpPath]:
         """Draw whole jump paths from time 0 to `duration`, given that the constraints hold.
 
+        With a `clock`, the whole duration is one gap.
+
         Parameters
         ----------
         duration : float
@@ -98,7 +99,7 @@ class CTSamplingMixin(AskingMixin):
             raise ValueError(f"times has {len(times)} sequences, but n_sequences is {n_sequences}.")
         every = list(times) if many else [times] * n_sequences
         blank = read_sequences([np.zeros(len(each)) for each in every])
-        return blank.at(read_times(every, blank)), many or n_sequences > 1
+        return self._at(blank, every), many or n_sequences > 1
 
     def _draw(self, sequences, random_state):
         """State indices at the observations, and JumpPaths, one each per sequence."""

@@ -113,7 +113,7 @@ class Progress:
         return bool(self._tasks.pop().call_on_fit_task_end(estimator=self.estimator))
 
 
-def run_em(start, e_step, m_step, *, n_iter, tol, progress, keep, first=None):
+def run_em(start, e_step, m_step, *, n_iter, tol, progress, log_prior, keep, first=None):
     """Iterate until the objective gains less than ``tol`` relative to its size.
 
     Ends with an E-step, so that the last entry of the history belongs to the final parameters.
@@ -126,6 +126,8 @@ def run_em(start, e_step, m_step, *, n_iter, tol, progress, keep, first=None):
         parameters -> Statistics
     m_step : callable
         (parameters, statistics) -> parameters
+    log_prior : callable
+        parameters -> the log density of their prior, which is added to the log-likelihood
     keep : callable
         (parameters, history, converged, statistics); called before an iteration is reported, so
         that an interrupt or a callback finds it complete.
@@ -140,7 +142,7 @@ def run_em(start, e_step, m_step, *, n_iter, tol, progress, keep, first=None):
     for iteration in range(n_iter + 1):
         progress.begin()
         statistics = first if first is not None and iteration == 0 else e_step(parameters)
-        value = statistics.log_likelihood
+        value = statistics.log_likelihood + log_prior(parameters)
         change = value - history[-1] if history else None
         history.append(value)
         if change is not None and abs(change) <= tol * max(abs(value), 1.0):

@@ -164,6 +164,8 @@ class LikelihoodModel(ChunksMixin, CallbackSupportMixin, SequenceEstimator):
                 raise ValueError(f"{name} must be a number, got {getattr(self, name)!r}.")
         if not self.smoothing >= 0:
             raise ValueError(f"smoothing must not be negative, got {self.smoothing!r}.")
+        if self.smoothing == np.inf:
+            raise ValueError("smoothing must be finite.")
         if not (isinstance(self.n_iter, (int, np.integer)) and self.n_iter >= 0):
             raise ValueError(f"n_iter must be an integer >= 0, got {self.n_iter!r}.")
         if not (isinstance(self.n_init, (int, np.integer)) and self.n_init >= 1):
@@ -248,7 +250,7 @@ class LikelihoodModel(ChunksMixin, CallbackSupportMixin, SequenceEstimator):
         others = {k: v for k, v in values.items() if not k.startswith("emission ")}
         if not emission.needs_labels:
             emission = deepcopy(emission)
-            emission.maximise(emission_part(values))
+            emission.maximise(emission_part(values), smoothing=self.smoothing)
         counts = SimpleNamespace(**others)
         return *self._dynamics().maximise(parameters, values["starts"], counts), emission
 
@@ -272,6 +274,10 @@ class LikelihoodModel(ChunksMixin, CallbackSupportMixin, SequenceEstimator):
         dynamics, random_state = self._dynamics(), check_random_state(self.random_state)
         best, histories, last = None, [], None
 
+        def log_prior(parameters):
+            *parameters, emission = parameters
+            return dynamics.log_prior(*parameters) + emission.log_prior(smoothing=self.smoothing)
+
         def keep(parameters, history, converged, statistics):
             nonlocal last
             *parameters, emission = parameters
@@ -285,7 +291,8 @@ class LikelihoodModel(ChunksMixin, CallbackSupportMixin, SequenceEstimator):
                 start = self._start_em(dynamics, deepcopy(emission), data, random_state)
                 run_em(
                     start, e_step, self._maximise, n_iter=self.n_iter, tol=self.tol,
-                    progress=progress, keep=keep, first=self._kept(key, start),
+                    progress=progress, log_prior=log_prior, keep=keep,
+                    first=self._kept(key, start),
                 )  # fmt: skip
                 histories.append(last[0][2])
                 if best is None or histories[-1][-1] > best[0][2][-1]:

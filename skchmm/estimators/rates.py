@@ -7,12 +7,15 @@ import numpy as np
 from ..continuous.observed import ObservedChain
 from ..continuous.path import PathChain
 from ..continuous.semantics import reachable
+from ..emissions.priors import log_dirichlet
+from ..sequences.values import as_numbers
 from .transitions import (
     count_labels,
     holds,
     known_pairs,
     known_probabilities,
     normalise,
+    pseudocounts,
     read_fixed,
 )
 
@@ -25,7 +28,8 @@ class Rates:
     Parameters
     ----------
     model : estimator
-        Whose parameters `semantics`, `smoothing`, `startprob_fixed` and `generator_fixed` count.
+        Whose parameters `semantics`, `smoothing`, `startprob_prior`, `generator_prior`,
+        `startprob_fixed` and `generator_fixed` count.
     mask : bool array (S, S) or None
         Jumps that constraints forbid as zeros of the generator.
     """
@@ -51,6 +55,25 @@ class Rates:
         if self.mask is None:
             return fixed
         return np.where(self.mask, 0.0, np.nan if fixed is None else fixed)
+
+    @cached_property
+    def free(self):
+        """Jumps (S, S) whose rates are learned."""
+        off = ~np.eye(self.n_states, dtype=bool)
+        return off if self.fixed is None else off & np.isnan(self.fixed)
+
+    @cached_property
+    def start_added(self):
+        """Pseudocounts of starts (S,)."""
+        model, shape = self.model, (self.n_states,)
+        return pseudocounts(
+            model.smoothing, model.startprob_prior, shape, "startprob_prior", self.start_fixed
+        )
+
+    @cached_property
+    def prior(self):
+        """Pseudocounts of where jumps go (S, S), and jumps (S, S) in times (S,) seen beforehand."""
+        return read_rate_prior(self.model.generator_prior, self.model.smoothing, self.free)
 
     # -------------------------------------------------------------- the chain
     def supports(self, startprob, generator):
@@ -92,9 +115,12 @@ class Rates:
     def estimate(self, counts):
         """Parameters from the counts of labels, with pseudocounts."""
         starts, jumps, stays = counts
-        return (
-            normalise(starts + self.model.smoothing, self.start_fixed),
-            smoothed_rates(jumps, stays, self.model.smoothing, self.fixed),
+        added, more_jumps, more_stays = self.prior
+        jumps = np.where(self.free, jumps + more_jumps, 0.0)
+        leaving = leaving_rates(jumps.sum(axis=1), stays + more_stays, self.model.smoothing)
+        rates = leaving[:, None] * _shares(jumps + added)
+        return normalise(starts + self.start_added, self.start_fixed), generator_of(
+            rates, self.fixed
         )
 
     def start_weights(self, data, random_state):
@@ -126,11 +152,35 @@ class Rates:
         return startprob.copy(), generator.copy()
 
     def maximise(self, parameters, starts, counts):
-        """The M-step: parameters from expected counts; what was never seen keeps what it has."""
+        """The M-step: parameters from expected counts and pseudocounts.
+
+        Zeros stay zero, and what was never seen keeps what it has.
+        """
         startprob, generator = parameters
-        stays = counts.stays[:, None]
-        rates = np.divide(counts.jumps, stays, out=generator.copy(), where=stays > 0)
-        return normalise(starts, self.start_fixed, startprob), generator_of(rates, self.fixed)
+        added, more_jumps, more_stays = self.prior
+        there = self.free & (generator > 0)
+        jumps = np.where(there, counts.jumps + more_jumps, 0.0)
+        stays = (counts.stays + more_stays)[:, None]
+        n_jumps = jumps.sum(axis=1, keepdims=True)
+        # with pseudocounts, a rate of leaving of 0 would leave nothing to say of where to
+        seen = (stays > 0) & ((n_jumps > 0) | ~(added > 0).any(axis=1, keepdims=True))
+        leaving = np.divide(n_jumps, stays, out=np.zeros_like(stays), where=seen)
+        rates = np.where(seen, leaving * _shares(jumps + np.where(there, added, 0.0)), generator)
+        startprob = normalise(
+            starts + self.start_added * (startprob > 0), self.start_fixed, startprob
+        )
+        return startprob, generator_of(rates, self.fixed)
+
+    def log_prior(self, startprob, generator):
+        """Log density, up to a constant, of the prior of the starts and of the rates."""
+        added, more_jumps, more_stays = self.prior
+        rates = np.where(self.free & (generator > 0), generator, 0.0)
+        return (
+            log_dirichlet(self.start_added, startprob)
+            + log_dirichlet(added, _shares(rates))
+            + log_dirichlet(more_jumps, rates)
+            - float(more_stays @ rates.sum(axis=1))
+        )
 
 
 def _typical_gap(data):
@@ -175,24 +225,49 @@ def count_jumps(codes, offsets, gaps, n_states, step_weights):
     return starts, jumps, np.bincount(codes[to - 1], weights=spent, minlength=n_states)
 
 
-def smoothed_rates(jumps, stays, smoothing, fixed=None):
-    """Generator from counted jumps and times.
+def _shares(jumps):
+    """Where jumps go: rows that sum to 1, or to 0 where there are none."""
+    total = jumps.sum(axis=1, keepdims=True)
+    return np.divide(jumps, total, out=np.zeros_like(jumps), where=total > 0)
 
-    Every jump is counted `smoothing` times more, each in the mean time between jumps of all
-    the data: (n_ij + smoothing) / (t_i + smoothing (S - 1) t / n). So a state that was never
-    seen gets the average rate of leaving, and the unit of time does not matter.
+
+def leaving_rates(n_jumps, stays, smoothing):
+    """How often each state is left, from how often it was, and times spent there.
+
+    A state that was left keeps its own rate, however many other states there are: pseudocounts say
+    where jumps go and not how often they happen. What is missing to one jump is counted
+    `smoothing` times, each in the mean time between jumps of all the data, so a state that was
+    never left has a small rate, one that was never seen the average one, and the unit of time does
+    not matter.
     """
-    S = len(stays)
-    total = jumps.sum()
+    total = n_jumps.sum()
     between = stays.sum() / total if total > 0 else stays.sum()
     between = between if between > 0 else 1.0
-    exposure = stays + smoothing * max(S - 1, 1) * between
-    with np.errstate(divide="ignore", invalid="ignore"):
-        rates = (jumps + smoothing) / exposure[:, None]
-    # no time was spent there: as if it were average
-    share = jumps / np.maximum(jumps.sum(axis=1, keepdims=True), 1e-300)
-    rates = np.where(exposure[:, None] > 0, rates, share / between)
-    return generator_of(rates, fixed)
+    missing = smoothing * np.maximum(1.0 - n_jumps, 0.0)
+    jumps, time = n_jumps + missing, stays + missing * between
+    at_once = np.where(jumps > 0, 1.0 / between, 0.0)  # no time was spent there
+    return np.divide(jumps, time, out=at_once, where=time > 0)
+
+
+def read_rate_prior(prior, smoothing, free):
+    """`generator_prior` as pseudocounts of where jumps go, and as jumps and times seen before."""
+    shape, name = free.shape, "generator_prior"
+    fixed = np.where(free, np.nan, 0.0)
+    if not (isinstance(prior, tuple) and len(prior) == 2 and np.ndim(prior[0]) == 2):
+        added = pseudocounts(smoothing, prior, shape, name, fixed)
+        return added, np.zeros(shape), np.zeros(len(free))
+    jumps, stays = (as_numbers(part, name) for part in prior)
+    if jumps.shape != shape or stays.shape != shape[:1]:
+        raise ValueError(
+            f"{name} holds jumps of shape {jumps.shape} and times of shape {stays.shape}; expected "
+            f"{shape} and {shape[:1]}."
+        )
+    jumps = np.where(free, jumps, 0.0)
+    if not (np.isfinite(jumps).all() and np.isfinite(stays).all()):
+        raise ValueError(f"{name} must hold finite numbers.")
+    if (jumps < 0).any() or (stays < 0).any():
+        raise ValueError(f"{name} holds a negative number of jumps or a negative time.")
+    return pseudocounts(smoothing, None, shape, name, fixed), jumps, stays
 
 
 def known_generator(generator, n_states):

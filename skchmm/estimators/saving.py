@@ -1,5 +1,7 @@
 """What a saved model consists of."""
 
+from inspect import Parameter, signature
+
 import numpy as np
 
 from .._version import __version__
@@ -28,6 +30,9 @@ class SavedMixin:
         saved_by = state.pop("_skchmm_version", "unknown")
         if np.ndim(state.get("classes_", [])) != 1:
             raise ValueError(f"This is no saved {type(self).__name__}: classes_ must be a list.")
+        for name, parameter in signature(type(self).__init__).parameters.items():
+            if parameter.default is not Parameter.empty:  # one that is newer than the file
+                state.setdefault(name, parameter.default)
         super().__setstate__(state)
         self._chains = {}
         if saved_by != __version__:

@@ -4,7 +4,9 @@ from functools import cached_property
 
 import numpy as np
 
+from ..emissions.priors import log_dirichlet
 from ..inference.chain import Chain
+from ..sequences.values import as_numbers
 
 
 class Transitions:
@@ -16,7 +18,8 @@ class Transitions:
     Parameters
     ----------
     model : estimator
-        Whose parameters `smoothing`, `startprob_fixed` and `transmat_fixed` count.
+        Whose parameters `smoothing`, `startprob_fixed`, `transmat_fixed` and, if it has them,
+        `startprob_prior` and `transmat_prior` count.
     """
 
     names: tuple[str, ...] = ("startprob_", "transmat_")
@@ -37,6 +40,20 @@ class Transitions:
     def fixed(self):
         shape = self.n_states, self.n_states
         return read_fixed(self.model.transmat_fixed, shape, "transmat_fixed")
+
+    @cached_property
+    def start_added(self):
+        """Pseudocounts of starts (S,)."""
+        return self._pseudocounts("startprob_prior", (self.n_states,), self.start_fixed)
+
+    @cached_property
+    def added(self):
+        """Pseudocounts of transitions (S, S)."""
+        return self._pseudocounts("transmat_prior", (self.n_states, self.n_states), self.fixed)
+
+    def _pseudocounts(self, name, shape, fixed):
+        prior = getattr(self.model, name, None)
+        return pseudocounts(self.model.smoothing, prior, shape, name, fixed)
 
     # -------------------------------------------------------------- the chain
     def supports(self, startprob, transmat):
@@ -81,8 +98,8 @@ class Transitions:
         """Parameters from the counts of labels, with pseudocounts."""
         starts, transitions = counts
         return (
-            normalise(starts + self.model.smoothing, self.start_fixed),
-            normalise(transitions + self.model.smoothing, self.fixed),
+            normalise(starts + self.start_added, self.start_fixed),
+            normalise(transitions + self.added, self.fixed),
         )
 
     def start_weights(self, data, random_state):
@@ -109,12 +126,42 @@ class Transitions:
         return startprob.copy(), transmat.copy()
 
     def maximise(self, parameters, starts, counts):
-        """The M-step: parameters from expected counts; rows without any keep what they have."""
+        """The M-step: parameters from expected counts and pseudocounts.
+
+        Zeros stay zero, and rows without any count keep what they have.
+        """
         startprob, transmat = parameters
         return (
-            normalise(starts, self.start_fixed, startprob),
-            normalise(counts.transitions, self.fixed, transmat),
+            normalise(starts + self.start_added * (startprob > 0), self.start_fixed, startprob),
+            normalise(counts.transitions + self.added * (transmat > 0), self.fixed, transmat),
         )
+
+    def log_prior(self, startprob, transmat):
+        """Log density, up to a constant, of the prior that the pseudocounts stand for."""
+        return log_dirichlet(self.start_added, startprob) + log_dirichlet(self.added, transmat)
+
+
+def pseudocounts(smoothing, prior, shape, name, fixed=None):
+    """What is added to counts: `smoothing`, and of a Dirichlet prior its parameters less 1.
+
+    Given entries have none.
+    """
+    added = np.full(shape, float(smoothing))
+    if prior is not None:
+        prior = as_numbers(prior, name)
+        if prior.shape not in ((), shape, shape[1:]):
+            raise ValueError(f"{name} has shape {prior.shape}; expected a number or {shape}.")
+        if not np.isfinite(prior).all() or (prior <= 0).any():
+            raise ValueError(f"{name} must be positive numbers, got {prior.tolist()}.")
+        added = added + prior - 1.0
+    if fixed is not None:
+        added = np.where(np.isnan(fixed), added, 0.0)
+    if (added < 0).any():
+        raise ValueError(
+            f"{name} holds {np.min(prior):g}; below {1.0 - smoothing:g} (1 less the smoothing) the "
+            "posterior has no maximum."
+        )
+    return added
 
 
 def read_fixed(fixed, shape, name):

@@ -83,7 +83,7 @@ class HistoryDisplay:
             (line,) = ax.plot(steps, history[skip:], **style)
             if len(steps):
                 ax.plot(steps[-1], history[-1], "o", ms=4, color=line.get_color(), zorder=3)
-        ax.set(xlabel="iteration", ylabel="log P(Y, Acc)")
+        ax.set(xlabel="iteration", ylabel="objective of EM")
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.spines[["top", "right"]].set_visible(False)
         if not one:

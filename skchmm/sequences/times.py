@@ -16,37 +16,41 @@ class Times:
 
     Attributes
     ----------
-    clock : Clock
+    calendar : Calendar
     values : float64 (n,)
         Numbers as they came; seconds since the start of the sequence for datetimes.
     gaps : float64 (n,)
         Time since the row before, 0 for the first of a sequence.
     """
 
-    __slots__ = ("clock", "gaps", "values")
+    __slots__ = ("calendar", "gaps", "values")
 
-    def __init__(self, clock, values, gaps):
-        self.clock = clock
+    def __init__(self, calendar, values, gaps):
+        self.calendar = calendar
         self.values = values
         self.gaps = gaps
 
     def part(self, begin, end, offsets):
         """The times of sequences begin..end-1."""
         rows = slice(offsets[begin], offsets[end])
-        return Times(self.clock.part(begin, end), self.values[rows], self.gaps[rows])
+        return Times(self.calendar.part(begin, end), self.values[rows], self.gaps[rows])
+
+    def read(self, values, s):
+        """Further times of sequence s (a grid) as numbers on the scale of `values`."""
+        return self.calendar.read(values, s)
 
     def write(self, numbers, s):
-        """Numbers of sequence s as times of the user's kind."""
-        return self.clock.write(numbers, s)
+        """Numbers of sequence s, on the scale of `values`, as times of the user's kind."""
+        return self.calendar.write(numbers, s)
 
 
 def read_times(times, sequences):
     """Read one time per row, in the same form as `sequences`; None: rows are one unit apart."""
     if times is None:
         first = np.repeat(sequences.offsets[:-1], sequences.lengths)
-        values, clock = np.arange(sequences.n_steps) - first, Clock("number", None)
+        values, calendar = np.arange(sequences.n_steps) - first, Calendar("number", None)
     else:
-        values, clock = _read(read_rows(times, sequences, "times"), sequences)
+        values, calendar = _read(read_rows(times, sequences, "times"), sequences)
     values = np.asarray(values, dtype=np.float64)
     bad = ~np.isfinite(values)
     if bad.any():
@@ -61,7 +65,7 @@ def read_times(times, sequences):
             f"times must not decrease within a sequence, but {_describe_row(row, sequences)} comes "
             f"{-gaps[row]:g} before the row above it. Sort the rows of each sequence by time."
         )
-    return Times(clock, values, _without_rounding(gaps, np.abs(values).max()))
+    return Times(calendar, values, _without_rounding(gaps, np.abs(values).max()))
 
 
 def _describe_row(row, sequences):
@@ -80,7 +84,7 @@ def _without_rounding(gaps, largest):
     return distinct[~near][group][index]
 
 
-class Clock:
+class Calendar:
     """Turns the user's times of a sequence into numbers and back.
 
     Parameters
@@ -95,8 +99,8 @@ class Clock:
         self.origins = origins
 
     def part(self, begin, end):
-        """The clock of sequences begin..end-1."""
-        return self if self.origins is None else Clock(self.kind, self.origins[begin:end])
+        """The calendar of sequences begin..end-1."""
+        return self if self.origins is None else Calendar(self.kind, self.origins[begin:end])
 
     def read(self, values, s):
         """Further times of sequence s (a grid) as numbers."""
@@ -126,13 +130,13 @@ class Clock:
 
 
 def _read(values, sequences):
-    """Times as numbers, and the clock that made them so."""
+    """Times as numbers, and the calendar that made them so."""
     if values.dtype.kind in "iuf":
-        return values, Clock("number", None)
+        return values, Calendar("number", None)
     if values.dtype.kind == "O":
         numbers = _as_numbers(values)
         if numbers is not None:
-            return numbers, Clock("number", None)
+            return numbers, Calendar("number", None)
     elif values.dtype.kind == "m" and np.datetime_data(values.dtype)[0] == "generic":
         if not np.isnat(values).all():
             raise ValueError("times are timedeltas without a unit; give one, as in timedelta64[s].")
@@ -153,7 +157,7 @@ def _read(values, sequences):
         parts.append(seconds)
     first = values[0]
     is_date = values.dtype.kind == "M" or isinstance(first, (date, np.datetime64))
-    return np.concatenate(parts), Clock("datetime" if is_date else "timedelta", origins)
+    return np.concatenate(parts), Calendar("datetime" if is_date else "timedelta", origins)
 
 
 def _as_numbers(values):

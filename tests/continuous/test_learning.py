@@ -33,7 +33,7 @@ def draw(seed, n_sequences=40, length=12, constraints=None, noise=0.15, scale=1.
 
 
 def test_labelled_streams_are_counted():
-    """Jumps over times by hand, with pseudo-jumps of the mean time between jumps."""
+    """Jumps over times by hand; pseudocounts say where jumps go, not how often they happen."""
     y = [np.array(list("aabca")), np.array(list("bb"))]
     times = [np.array([0.0, 1.0, 3.0, 3.5, 7.5]), np.array([10.0, 16.0])]
     X = [np.array(list("xxyzx")), np.array(list("yy"))]
@@ -45,12 +45,39 @@ def test_labelled_streams_are_counted():
     np.testing.assert_allclose(plain.generator_.sum(axis=1), 0, atol=1e-12)
     np.testing.assert_allclose(plain.startprob_, [0.5, 0.5, 0.0])
     smooth = CTConstrainedHMM(smoothing=0.5).fit(X, y, times=times)
-    mean = stays.sum() / 3
-    expected = (jumps + 0.5) / (stays + 0.5 * 2 * mean)[:, None]
+    targets = (jumps + 0.5) / 2.0  # one jump from each state, and two halves of one
+    expected = (jumps.sum(axis=1) / stays)[:, None] * targets
     off = ~np.eye(3, dtype=bool)
     np.testing.assert_allclose(smooth.generator_[off], expected[off])
     hours = CTConstrainedHMM(smoothing=0.5).fit(X, y, times=[t / 3600 for t in times])
     np.testing.assert_allclose(hours.generator_, smooth.generator_ * 3600)
+
+
+def test_states_that_labels_hardly_show():
+    """A state never left gets half a jump in the mean time, one never seen the mean rate."""
+    y, times = [np.array(list("aabbb"))], [np.array([0.0, 1.0, 3.0, 6.0, 10.0])]
+    X = [np.array(list("xxyyy"))]
+    model = CTConstrainedHMM(states=list("abc"), smoothing=0.5).fit(X, y, times=times)
+    mean = 10.0 / 1  # one jump in ten units of time
+    leaving = -np.diag(model.generator_)
+    np.testing.assert_allclose(leaving, [1 / 3.0, 0.5 / (7.0 + 0.5 * mean), 1 / mean])
+    np.testing.assert_allclose(model.generator_[0, 1:] * 3.0, [1.5 / 2, 0.5 / 2])
+    np.testing.assert_allclose(model.generator_[1, [0, 2]], leaving[1] / 2)
+    plain = CTConstrainedHMM(states=list("abc"), smoothing=0).fit(X, y, times=times)
+    np.testing.assert_allclose(-np.diag(plain.generator_), [1 / 3.0, 0.0, 0.0])
+    # two rows at one time with different labels: no time was spent in the first
+    at_once = CTConstrainedHMM(smoothing=0).fit(X[0][1:], y[0][1:], times=[0.0, 0.0, 1.0, 2.0])
+    np.testing.assert_allclose(-np.diag(at_once.generator_), [1 / 2.0, 0.0])
+
+
+def test_the_rates_of_short_states_are_not_diluted():
+    rng = np.random.default_rng(0)
+    lengths = np.where(np.arange(200) % 2, 100.0, 1.0)
+    times, y = np.concatenate([[0.0], np.cumsum(lengths)]), np.arange(201) % 2
+    for S in (2, 12):
+        model = CTConstrainedHMM(states=list(range(S)), smoothing=0.5)
+        model.fit(rng.normal(size=(201, 1)), y, times=times)
+        np.testing.assert_allclose(-np.diag(model.generator_)[:2], [1.0, 0.01])
 
 
 @pytest.mark.parametrize("semantics", ["path", "observed"])
@@ -65,7 +92,7 @@ def test_em_never_goes_down(rules, semantics):
             partly = [np.where(rng.random(len(each)) < 0.3, each, None) for each in y]
         model = CTConstrainedHMM(
             states=STATES, constraints=rules, semantics=semantics, init=init, n_iter=25, tol=0,
-            random_state=1,
+            random_state=1, smoothing=0.5 if labels else 0,
         )  # fmt: skip
         with pytest.warns(Warning, match="converge"):
             model.fit(X, partly, times=times, sample_weight=weight)
@@ -94,7 +121,7 @@ def test_em_is_a_fixed_point_of_its_own_statistics():
     """At convergence the rates are expected jumps over expected times."""
     _, X, _, times = draw(2, n_sequences=10)
     model = CTConstrainedHMM(
-        states=STATES, n_iter=3000, tol=1e-13, random_state=0, init="random"
+        states=STATES, n_iter=3000, tol=1e-13, random_state=0, init="random", smoothing=0
     ).fit(X, times=times)
     sequences = model._read(X, None, None, times=times)
     smoothed = model._chain().smooth(model._frames(sequences), sequences.offsets, counts=True)
@@ -125,11 +152,13 @@ def test_forbidden_jumps_are_never_expected():
     rules = [ForbiddenEdges([("a", "c"), ("c", "b")])]
     truth, X, y, times = draw(3, n_sequences=20, constraints=rules, noise=0.02)
     model = CTConstrainedHMM(
-        states=STATES, emission=truth.emission_, constraints=rules, n_iter=300, tol=1e-6
-    )
+        states=STATES, emission=truth.emission_, constraints=rules, n_iter=300, tol=1e-6,
+        smoothing=1e-9,
+    )  # fmt: skip
     partly = [np.where(np.arange(len(each)) % 2 == 0, each, None) for each in y]
     model.fit(X, partly, times=times)
-    assert model.generator_[0, 2] == 0.0 and model.generator_[2, 1] == 0.0
+    # all that they get is the pseudocount
+    assert 0 < model.generator_[0, 2] < 1e-8 and 0 < model.generator_[2, 1] < 1e-8
     assert (model.generator_[1, [0, 2]] > 0).all()
 
 

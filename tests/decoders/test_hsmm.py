@@ -304,7 +304,7 @@ class TestEM:
         start, trans, durations = random_segments(rng, 4, zeros=0)
         X = [rng.normal(size=(n, 3)) for n in (3, 5, 6)]
         model = HSMMDecoder.from_parameters(start, trans, durations, states=STATES, n_iter=1, tol=0)
-        model.init = "fitted"
+        model.set_params(init="fitted", smoothing=0)
         em(model, X)
         truth = [SemiMarkovEnumeration(start, trans, durations, x, STATES) for x in X]
         np.testing.assert_allclose(model.history_[0], sum(t.log_z for t in truth))
