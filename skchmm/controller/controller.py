@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from .._kernels.other import automata
 from ..exceptions import ControllerTooLargeError
 from . import drawing, language
+from .alignment import AligningMixin
 from .checking import (
     check_integer,
     check_labels,
@@ -31,7 +32,7 @@ from .products import intersection, superfluous, union
 _TRIAL_LIMIT = 100_000
 
 
-class Controller:
+class Controller(AligningMixin):
     """A deterministic finite automaton over state labels.
 
     Controllers are values: all methods return new ones. Constraints build them
