@@ -253,5 +253,5 @@ def test_labels_that_break_a_rule_name_the_rule_and_the_step():
     with pytest.raises(InfeasibleSequenceError, match="Sequence 2") as caught:
         ConstrainedHMM(3, emission="gaussian", constraints=rules).fit(X, y)
     message = str(caught.value)
-    assert "AtMostVisits(1, 1)" in message and "step 3: only 1" in message
+    assert "AtMostVisits(1, 1)" in message and "step 3: known to be 1" in message
     assert "Precedence" not in message and "ExactVisits" not in message

@@ -266,7 +266,7 @@ class TestEM:
         sequences = model._read(X, LENGTHS, None)
 
         class Everything:
-            encoded, codes, weights = "all", None, np.ones(len(LENGTHS))
+            encoded, known, weights = "all", None, np.ones(len(LENGTHS))
             offsets = sequences.offsets
 
         Everything.sequences = sequences
