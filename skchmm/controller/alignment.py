@@ -5,6 +5,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from numbers import Real
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from .checking import is_iterable
 
 # Table entries of a time-dependent controller, one copy for each step that matters.
 MAX_ENTRIES = 20_000_000
+# Tables that were made for a controller, kept while it lives: a log has many paths.
+_tables: WeakKeyDictionary = WeakKeyDictionary()
 _KEEP, _SUBSTITUTE, _DELETE, _INSERT = range(4)
 
 
@@ -122,7 +125,10 @@ class AligningMixin:
             raise ValueError(f"A path is a sequence of labels, one per step; got {path!r}.")
         path = list(path)
         labels = np.array([_number_of(x, self._number) for x in path], dtype=np.int32)
-        found = _search(*_without_time(self), labels, costs)
+        if self not in _tables:
+            _tables[self] = _without_time(self)
+        table, accept = _tables[self]
+        found = _search(table, accept, labels, costs)
         if found is None:
             forbidden = [
                 name for name, cost in zip(("insert", "delete", "substitute"), costs)
@@ -168,7 +174,7 @@ def _without_time(controller):
         table[last] = -1
     table = table.reshape(-1, S)
     table = np.concatenate([table, table[:1]]).astype(np.int32)
-    return table, np.append(np.tile(accept, last + 1), False)
+    return table, np.append(np.tile(accept, last + 1), False).astype(np.uint8)
 
 
 def _search(table, accept, labels, costs):
@@ -179,7 +185,7 @@ def _search(table, accept, labels, costs):
     most = len(labels) * max([0.0, *finite]) + (len(labels) + 1) * len(table) * (
         insert if math.isfinite(insert) else 0.0
     )
-    accept, start, bound = accept.astype(np.uint8), len(table) - 1, 0.0
+    start, bound = len(table) - 1, 0.0
     while True:
         limit = bound * (1 + 1e-12)  # sums of costs are rounded
         found = align_path(table, accept, start, labels, insert, delete, substitute, limit)

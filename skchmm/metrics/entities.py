@@ -76,7 +76,7 @@ def entity_f1_score(
     array([1. , 0.5])
     """
     counts = _count(y_true, y_pred, lengths, groups, average, outside, separator)
-    return _ratio(*counts, average, lambda right, true, found: (2 * right, true + found))
+    return _ratio(counts, average, lambda right, true, found: (2 * right, true + found))
 
 
 def entity_precision_score(
@@ -106,7 +106,7 @@ def entity_precision_score(
     True
     """
     counts = _count(y_true, y_pred, lengths, groups, average, outside, separator)
-    return _ratio(*counts, average, lambda right, true, found: (right, found))
+    return _ratio(counts, average, lambda right, true, found: (right, found))
 
 
 def entity_recall_score(
@@ -136,10 +136,11 @@ def entity_recall_score(
     0.5
     """
     counts = _count(y_true, y_pred, lengths, groups, average, outside, separator)
-    return _ratio(*counts, average, lambda right, true, found: (right, true))
+    return _ratio(counts, average, lambda right, true, found: (right, true))
 
 
-def _ratio(right, true, found, average, parts):
+def _ratio(counts, average, parts):
+    right, true, found = counts
     above, below = parts(right, true, found)
     scores = np.where(true + found == 0, 1.0, above / np.maximum(below, 1))
     return scores if average is None else float(scores.mean())
