@@ -99,7 +99,7 @@ class AligningMixin:
         Returns
         -------
         Alignment
-            With ``cost``, ``path`` and ``edits``.
+            With ``cost``, ``path`` and ``edits``; of several edits that cost the least, one.
 
         Notes
         -----
