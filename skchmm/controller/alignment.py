@@ -115,7 +115,7 @@ class AligningMixin:
         >>> print(rules.align(["b", "b", "c", "x"]))
         cost 2, 2 edits
           replace 'b' at step 0 by 'a'
-          delete 'x' at step 3
+          replace 'x' at step 3 by 'c'
         """
         costs = [
             _check_cost(name, value)
