@@ -76,8 +76,12 @@ def test_equal_to_brute_force(rules):
                     controller.align(path, **named)
                 continue
             found = controller.align(path, **named)
-            assert found.cost == pytest.approx(best), (path, costs)
+            # no other path is nearer, and it is as near as is said; it may be longer than the others
+            assert found.cost <= best + 1e-9, (path, costs)
             assert controller.accepts(found.path)
+            assert edit_cost(tuple(path), found.path, *costs) == pytest.approx(found.cost)
+            if len(found.path) < 5:
+                assert found.cost == pytest.approx(best)
             check_edits(path, found, named)
 
 
