@@ -76,7 +76,7 @@ def test_equal_to_brute_force(rules):
                     controller.align(path, **named)
                 continue
             found = controller.align(path, **named)
-            # no other path is nearer, and it is as near as is said; it may be longer than the others
+            # none of the others is nearer, and it is as near as is said
             assert found.cost <= best + 1e-9, (path, costs)
             assert controller.accepts(found.path)
             assert edit_cost(tuple(path), found.path, *costs) == pytest.approx(found.cost)
