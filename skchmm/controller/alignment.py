@@ -55,12 +55,21 @@ class Alignment:
     path : list of labels
         The path after the edits, which satisfies the rules.
     edits : list of Edit
-        In the order of the path.
+        In the order of the path: tuples of ``kind`` ("insert", "delete" or "substitute"), ``step``
+        of the path as it was (what is inserted comes before it), ``old`` and ``new`` label.
+
+    Examples
+    --------
+    >>> from skchmm import compile
+    >>> from skchmm.constraints import Regex
+    >>> for kind, step, old, new in compile(Regex("a b c"), ["a", "b", "c"]).align("ac").edits:
+    ...     print(kind, step, old, new)
+    insert 1 None b
     """
 
     cost: float
-    path: list
-    edits: list
+    path: list[Hashable]
+    edits: list[Edit]
 
     def __str__(self):
         lines = [f"cost {self.cost:g}, {len(self.edits)} edit{'s' * (len(self.edits) != 1)}"]
