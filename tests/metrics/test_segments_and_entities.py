@@ -189,3 +189,16 @@ def test_scorers():
     assert repr(make_segment_f1_scorer()) == "make_segment_f1_scorer(0.1)"
     for scorer in (edit_scorer, entity_f1_scorer, make_segment_f1_scorer(overlap=0.25)):
         assert np.isfinite(cross_val_score(ConstrainedHMM(), X, y, cv=2, scoring=scorer)).all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_edit_score_of_paths_that_have_little_in_common(seed):
+    """Distances beyond the first bounds of the search, and numbers of segments that differ."""
+    rng = np.random.default_rng(seed)
+    truth = [rng.choice(["a", "b", "c"], size=60).tolist() for _ in range(4)]
+    found = [
+        np.repeat(rng.choice(["a", "b", "c"], size=60 // k), k).tolist() for k in (1, 3, 10, 60)
+    ]
+    want = [oracle.edit(x, y) for x, y in zip(truth, found)]
+    np.testing.assert_allclose(edit_score(truth, found, average=None), want)
+    np.testing.assert_allclose(edit_score(found, truth, average=None), want)
