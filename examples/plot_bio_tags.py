@@ -14,8 +14,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from skchmm import ConstrainedHMM
-from skchmm.constraints import ForbiddenEdges, StartsIn
-from skchmm.metrics import trajectory_validity_rate
+from skchmm.constraints import TagScheme
+from skchmm.metrics import entity_f1_score, trajectory_validity_rate
 
 # %%
 # Sentences
@@ -74,21 +74,19 @@ scores = [classifier.predict_log_proba(rows(words)) for words, _ in test]
 #
 # I-PER follows B-PER or I-PER, I-LOC follows B-LOC or I-LOC, and neither is the first tag.
 
-rules = [
-    StartsIn([tag for tag in tags if not tag.startswith("I")]),
-    ForbiddenEdges([(a, b) for a in tags for b in tags if b[0] == "I" and a[2:] != b[2:]]),
-]
+rules = TagScheme("BIO", ["PER", "LOC"])
 even = np.full((len(tags), len(tags)), 1 / len(tags))
 decoder = ConstrainedHMM.from_parameters(even[0], even, states=tags, constraints=rules)
 answers = {
     "word by word": [np.array(tags)[each.argmax(axis=1)] for each in scores],
     "with the rules": decoder.predict(scores),
 }
-exact = {}
+exact, f1 = {}, {}
 for name, paths in answers.items():
     exact[name] = np.mean([path.tolist() == truth for path, (_, truth) in zip(paths, test)])
     valid = trajectory_validity_rate(paths, rules)
-    print(f"{name:15s} {valid:.3f} of sentences valid, {exact[name]:.3f} exact")
+    f1[name] = entity_f1_score([truth for _, truth in test], paths)
+    print(f"{name:15s} {valid:.3f} of sentences valid, {exact[name]:.3f} exact, F1 {f1[name]:.3f}")
 
 # %%
 # Some sentences that the rules have mended.

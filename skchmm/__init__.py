@@ -3,6 +3,7 @@
 from ._version import __version__ as __version__
 from .constraints.compile import compile, satisfies
 from .controller import Controller
+from .controller.alignment import Alignment
 from .decoders import (
     BeamRejectionDecoder,
     HSMMDecoder,
@@ -26,6 +27,7 @@ from .mining.miner import ConstraintMiner
 from .quantizer import HashingQuantizer
 
 __all__ = [
+    "Alignment",
     "BeamRejectionDecoder",
     "CTConstrainedHMM",
     "ConstrainedHMM",

@@ -132,6 +132,7 @@ def _(names, printed):
     assert ruled > alone + 0.1
     assert "with the rules  1.000 of sentences valid" in printed
     assert names["mended"]
+    assert names["f1"]["with the rules"] > names["f1"]["word by word"] + 0.1
 
 
 @looks_at("casino")

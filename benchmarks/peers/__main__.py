@@ -17,11 +17,11 @@ HERE = Path(__file__).parent
 RACES = (
     "own", "catalogs", "roofline", "chromosome", "paper_times", "librosa_viterbi",
     "crfsuite_perceptron", "dynamax_inference", "expm", "conin_map", "hmmlearn_inference",
-    "hmmlearn_em",
+    "hmmlearn_em", "pm4py_alignments",
 )  # fmt: skip
 PACKAGES = (
     "skchmm", "numpy", "scipy", "scikit-learn", "hmmlearn", "conin", "librosa", "numba",
-    "python-crfsuite", "dynamax", "jax",
+    "python-crfsuite", "dynamax", "jax", "pm4py",
 )  # fmt: skip
 
 

@@ -142,6 +142,17 @@ class Constraint:
             known[name].set_params(**values)
         return self
 
+    def _hint_at_each(self, states):
+        """What may have been meant by a rule that names all states and excludes nothing."""
+        if "states" not in self._label_parameters or set(self.labels()) != set(states):
+            return ""
+        others = [f"{p.name}={getattr(self, p.name)!r}" for p in self._signature()[1:]]
+        call = ", ".join(["state", *others])
+        return (
+            " It names all states, so that they count as one. For a rule about each of them write "
+            f"[{type(self).__name__}({call}) for state in states]."
+        )
+
     # Validation, for `_build`.
 
     def _error(self, message, kind=ValueError):

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from .._kernels.other import automata
 from ..exceptions import ControllerTooLargeError
 from . import drawing, language
+from .alignment import AligningMixin
 from .checking import (
     check_integer,
     check_labels,
@@ -25,13 +26,13 @@ from .checking import (
 )
 from .functions import tabulate
 from .minimise import minimal_tables
-from .products import intersection, superfluous, union
+from .products import accepts_everything, intersection, superfluous, union
 
 # How large a product may get when redundant constraints are looked for.
 _TRIAL_LIMIT = 100_000
 
 
-class Controller:
+class Controller(AligningMixin):
     """A deterministic finite automaton over state labels.
 
     Controllers are values: all methods return new ones. Constraints build them
@@ -388,7 +389,8 @@ class Controller:
         """The constraints, of those it was compiled from, that the others imply.
 
         From the last to the first, a constraint is listed if the others, without those listed
-        already, allow the same paths: of two that say the same, only the later one is. Found
+        already, allow the same paths: of two that say the same, only the later one is; a
+        constraint that excludes nothing always is. `redundant_reasons_` says which it is. Found
         when first asked for, at the cost of a product for each constraint; one without which
         the product gets too large is taken to be needed.
         """
@@ -396,6 +398,18 @@ class Controller:
             parts = superfluous(self._factors, self, max(_TRIAL_LIMIT, 2 * len(self.accept)))
             self._redundant = [self.constraints_[k] for k in parts]
         return list(self._redundant)
+
+    @property
+    def redundant_reasons_(self) -> list[str]:
+        """Why each constraint of `redundant_` is listed, one sentence each."""
+        return [self._why_redundant(constraint) for constraint in self.redundant_]
+
+    def _why_redundant(self, constraint):
+        alone = self._factors[self.constraints_.index(constraint)]
+        if not accepts_everything(alone):
+            return f"{constraint!r} is implied by the other constraints."
+        hint = getattr(constraint, "_hint_at_each", lambda states: "")(self.states)
+        return f"{constraint!r} excludes no path.{hint}"
 
     def _compiled_from(self, constraints, controllers):
         """A copy that knows the constraints it was compiled from, and their controllers."""

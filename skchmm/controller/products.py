@@ -110,23 +110,30 @@ def _fold(controllers, every, max_nodes, verbose):
     return result
 
 
+def accepts_everything(controller):
+    """Whether it accepts every path (up to its horizon, where it has one)."""
+    return (~controller).is_empty()
+
+
 def superfluous(controllers, whole, max_nodes):
     """Positions of controllers without which the product is `whole` all the same.
 
     From the last to the first each is left out if the rest, without those left out before,
-    says as much; so of two that say the same the later one is superfluous. Where the rest
-    outgrows `max_nodes`, the controller is taken to be needed.
+    says as much; so of two that say the same the later one is superfluous, and so is one that
+    excludes nothing. Where the rest outgrows `max_nodes`, the controller is taken to be needed.
     """
     kept, left_out = list(range(len(controllers))), []
     for candidate in reversed(range(len(controllers))):
         rest = [k for k in kept if k != candidate]
-        if not rest:
-            continue
         try:
-            product = intersection([controllers[k] for k in rest], max_nodes=max_nodes)
+            implied = (
+                intersection([controllers[k] for k in rest], max_nodes=max_nodes).equivalent(whole)
+                if rest
+                else accepts_everything(whole)
+            )
         except ControllerTooLargeError:
             continue
-        if product.equivalent(whole):
+        if implied:
             kept = rest
             left_out.append(candidate)
     return left_out[::-1]

@@ -183,7 +183,8 @@ class HSMMDecoder(LikelihoodModel):
         X : sequences in any of the three forms
         y : labels in the same form, optional
             With all labels: counts of segments with pseudocounts. Without: EM, which uses them
-            too, but for those of durations. Partly missing: EM with the known labels held.
+            too, but for those of durations. Partly missing, or a set of labels where one of them is
+            right: EM with what is known held.
         lengths : sequence of int, optional
         groups : sequence, optional
         sample_weight : sequence of float, optional

@@ -57,5 +57,11 @@ class Bernoulli(ColumnEmission):
         share = (sums["ones"] + smoothing) / (sums["weight"] + 2 * smoothing)
         return (np.minimum(share, 1.0),)  # rounding may leave it just above
 
+    def log_prior(self, *, smoothing: float = 0.0) -> float:
+        if smoothing == 0:
+            return 0.0
+        p = np.clip(self.probabilities_, np.finfo(float).tiny, 1 - np.finfo(float).epsneg)
+        return float(smoothing * (np.log(p) + np.log1p(-p)).sum())
+
     def _draw(self, rng, probability):
         return (rng.random_sample(probability.shape) < probability).astype(np.int64)

@@ -277,7 +277,8 @@ class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, CTChunksMixin, Likelih
         y : labels in the same form, optional
             With all labels: jumps counted over the time spent, with pseudocount `smoothing`;
             a state is taken to last until the next observation. Without: EM. Partly missing
-            (None, NaN, or -1 among integers): EM with the known labels held.
+            (None, NaN, or -1 among integers), or a set of labels where one of them is right: EM
+            with what is known held.
         times : numbers, datetimes or timedeltas, one per row, in the same form
             Must not decrease within a sequence. Without them the rows are one unit apart.
         lengths : sequence of int, optional

@@ -82,7 +82,8 @@ class LikelihoodModel(ChunksMixin, CallbackSupportMixin, SequenceEstimator):
         X : sequences in any of the three forms
         y : labels in the same form, optional
             With all labels: maximum likelihood with pseudocount `smoothing`. Without: EM. Partly
-            missing (None, NaN, or -1 among integers): EM with the known labels held.
+            missing (None, NaN, or -1 among integers), or a set of labels where one of them is
+            right: EM with what is known held.
         lengths : sequence of int, optional
         groups : sequence, optional
         sample_weight : sequence of float, optional

@@ -22,7 +22,12 @@ class AnswersMixin(QuestionsMixin):
     transmat_: np.ndarray
 
     def predict(
-        self, X: Any, lengths: Collection[int] | None = None, *, groups: Any = None
+        self,
+        X: Any,
+        lengths: Collection[int] | None = None,
+        *,
+        groups: Any = None,
+        known: Any = None,
     ) -> np.ndarray | list[np.ndarray]:
         """The decoded path of each sequence.
 
@@ -31,12 +36,14 @@ class AnswersMixin(QuestionsMixin):
         X : array (n_samples, n_features), or sequences in any other form
         lengths : sequence of int, optional
         groups : sequence, optional
+        known : states in the form of the path, optional
+            States that are held, as in :meth:`skchmm.ConstrainedHMM.predict`.
 
         Returns
         -------
         array of states (n_samples,), or a list of them for a list
         """
-        return self.decode(X, lengths, groups=groups)[1]
+        return self.decode(X, lengths, groups=groups, known=known)[1]
 
     def decode(
         self,
@@ -45,12 +52,13 @@ class AnswersMixin(QuestionsMixin):
         algorithm: str | None = None,
         *,
         groups: Any = None,
+        known: Any = None,
     ) -> tuple[float, np.ndarray | list[np.ndarray]]:
         """The decoded paths, and how good they are.
 
         Parameters
         ----------
-        X, lengths, groups : the sequences
+        X, lengths, groups, known : as in `predict`
         algorithm : {"viterbi", "map", "posterior", "mea"}, optional
             Default: that of the model.
 
@@ -65,8 +73,12 @@ class AnswersMixin(QuestionsMixin):
         algorithm = algorithm or self.algorithm
         if algorithm not in ALGORITHMS:
             raise ValueError(f"Unknown decoder {algorithm!r}; use one of {ALGORITHMS}.")
-        sequences = self._read(X, lengths, groups)
+        sequences = self._hold(self._read(X, lengths, groups), known)
         if algorithm in ("viterbi", "map") and overridden(self, f"_decode_{algorithm}"):
+            if known is not None:
+                raise ValueError(
+                    f"known is not taken where a class has its own _decode_{algorithm}."
+                )
             return self._decode_each(sequences, getattr(self, f"_decode_{algorithm}"))
         frames = self._pending(sequences)
         if algorithm == "viterbi":
@@ -139,34 +151,44 @@ class AnswersMixin(QuestionsMixin):
         return super().score(X, y, lengths=lengths, groups=groups)
 
     def log_likelihood(
-        self, X: Any, lengths: Collection[int] | None = None, *, groups: Any = None
+        self,
+        X: Any,
+        lengths: Collection[int] | None = None,
+        *,
+        groups: Any = None,
+        known: Any = None,
     ) -> np.ndarray:
         """log P(X) of each sequence; with constraints, log P(X, feasible).
 
         Parameters
         ----------
-        X, lengths, groups : the sequences
+        X, lengths, groups, known : the sequences and what is known of their labels
 
         Returns
         -------
         ndarray (n_sequences,)
         """
-        return self._log_likelihoods(self._read(X, lengths, groups))
+        return self._log_likelihoods(self._hold(self._read(X, lengths, groups), known))
 
     def predict_proba(
-        self, X: Any, lengths: Collection[int] | None = None, *, groups: Any = None
+        self,
+        X: Any,
+        lengths: Collection[int] | None = None,
+        *,
+        groups: Any = None,
+        known: Any = None,
     ) -> np.ndarray | list[np.ndarray]:
         """The posteriors of the states.
 
         Parameters
         ----------
-        X, lengths, groups : the sequences
+        X, lengths, groups, known : the sequences and what is known of their labels
 
         Returns
         -------
         ndarray (n_samples, n_components), or a list of them
         """
-        return super().predict_proba(X, lengths=lengths, groups=groups)
+        return super().predict_proba(X, lengths=lengths, groups=groups, known=known)
 
     def filter_proba(
         self, X: Any, lengths: Collection[int] | None = None, *, groups: Any = None
@@ -184,19 +206,24 @@ class AnswersMixin(QuestionsMixin):
         return super().filter_proba(X, lengths=lengths, groups=groups)
 
     def predict_log_proba(
-        self, X: Any, lengths: Collection[int] | None = None, *, groups: Any = None
+        self,
+        X: Any,
+        lengths: Collection[int] | None = None,
+        *,
+        groups: Any = None,
+        known: Any = None,
     ) -> np.ndarray | list[np.ndarray]:
         """Logarithm of `predict_proba`.
 
         Parameters
         ----------
-        X, lengths, groups : the sequences
+        X, lengths, groups, known : the sequences and what is known of their labels
 
         Returns
         -------
         ndarray (n_samples, n_components), or a list of them
         """
-        return super().predict_log_proba(X, lengths=lengths, groups=groups)
+        return super().predict_log_proba(X, lengths=lengths, groups=groups, known=known)
 
     def _pending(self, sequences):
         # scaled recursions look at all frames before they begin

@@ -1,8 +1,12 @@
 """Scores of label paths, and scorers for scikit-learn's model selection."""
 
+from .edit import edit_score
+from .entities import entity_f1_score, entity_precision_score, entity_recall_score
 from .misspecification import MisspecificationBound, misspecification_bound
 from .scorers import (
     accuracy_scorer,
+    edit_scorer,
+    entity_f1_scorer,
     macro_f1_scorer,
     make_segment_f1_scorer,
     make_tvr_scorer,
@@ -19,6 +23,12 @@ from .scores import (
 __all__ = [
     "MisspecificationBound",
     "accuracy_scorer",
+    "edit_score",
+    "edit_scorer",
+    "entity_f1_score",
+    "entity_f1_scorer",
+    "entity_precision_score",
+    "entity_recall_score",
     "macro_f1_scorer",
     "make_segment_f1_scorer",
     "make_tvr_scorer",

@@ -14,6 +14,8 @@ from typing import Any, Self
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from ..sequences.forms import holds_sequences
+from .edit import edit_score
+from .entities import entity_f1_score
 from .scores import (
     segment_f1_score,
     sequence_accuracy_score,
@@ -141,13 +143,18 @@ def make_tvr_scorer(constraints: Any) -> SequenceScorer:
     return ValidityScorer(name, trajectory_validity_rate, constraints=constraints)
 
 
-def make_segment_f1_scorer(tolerance: float = 0.1) -> SequenceScorer:
-    """Scorer of the segment F1 at a tolerance.
+def make_segment_f1_scorer(
+    tolerance: float | None = None, overlap: float | None = None
+) -> SequenceScorer:
+    """Scorer of the segment F1 at a tolerance or an overlap.
 
     Parameters
     ----------
-    tolerance : float or int, default=0.1
-        A fraction of the last time index of the sequence, or a number of steps.
+    tolerance : float or int, optional
+        A fraction of the last time index of the sequence, or a number of steps. 0.1 if neither is
+        given.
+    overlap : float, optional
+        The least intersection over union, usually 0.1, 0.25 or 0.5. Give only one of the two.
 
     Returns
     -------
@@ -163,7 +170,15 @@ def make_segment_f1_scorer(tolerance: float = 0.1) -> SequenceScorer:
     >>> from skchmm.metrics import make_segment_f1_scorer
     >>> make_segment_f1_scorer(0.05)
     make_segment_f1_scorer(0.05)
+    >>> make_segment_f1_scorer(overlap=0.5)
+    make_segment_f1_scorer(overlap=0.5)
     """
+    if overlap is not None:
+        if tolerance is not None:
+            raise ValueError("tolerance and overlap are two ways to match segments; give only one.")
+        name = f"make_segment_f1_scorer(overlap={overlap!r})"
+        return SequenceScorer(name, segment_f1_score, overlap=overlap)
+    tolerance = 0.1 if tolerance is None else tolerance
     name = f"make_segment_f1_scorer({tolerance!r})"
     return SequenceScorer(name, segment_f1_score, tolerance=tolerance)
 
@@ -171,6 +186,8 @@ def make_segment_f1_scorer(tolerance: float = 0.1) -> SequenceScorer:
 accuracy_scorer = SequenceScorer("accuracy_scorer", sequence_accuracy_score)
 macro_f1_scorer = SequenceScorer("macro_f1_scorer", sequence_macro_f1_score)
 segment_f1_scorer = SequenceScorer("segment_f1_scorer", segment_f1_score)
+edit_scorer = SequenceScorer("edit_scorer", edit_score)
+entity_f1_scorer = SequenceScorer("entity_f1_scorer", entity_f1_score)
 tvr_scorer = ValidityScorer("tvr_scorer", trajectory_validity_rate)
 
 

@@ -117,6 +117,7 @@ def segment_f1_score(
     y_pred: Any,
     tolerance: float = 0.1,
     *,
+    overlap: float | None = None,
     lengths: Collection[int] | None = None,
     groups: Any = None,
     average: str | None = "mean",
@@ -128,6 +129,11 @@ def segment_f1_score(
     greedily, those with the smallest sum of the two differences first, and each segment at most
     once. If sums are equal, the earlier true segment comes first, then the earlier predicted one.
 
+    With `overlap`, a predicted segment is right if the steps that it shares with a true one of the
+    same label are at least that part of the steps of either (intersection over union). Only the
+    true segment with the largest such part counts, and each true segment once: the F1@10, F1@25 and
+    F1@50 of action segmentation, here of each sequence by itself.
+
     Parameters
     ----------
     y_true : 1-d array of labels, or list of 1-d arrays
@@ -137,6 +143,9 @@ def segment_f1_score(
     tolerance : float or int, default=0.1
         A float is a fraction of T, the last time index of the sequence (its length minus one);
         an int is a number of steps. So 1 is one step and 1.0 the whole sequence.
+    overlap : float, default=None
+        In place of a tolerance: the least intersection over union, above 0 and at most 1, usually
+        0.1, 0.25 or 0.5.
     lengths : sequence of int, default=None
         Length of each sequence in stacked paths.
     groups : sequence, default=None
@@ -161,9 +170,16 @@ def segment_f1_score(
     0.3333
     >>> segment_f1_score(truth, decoded, tolerance=2)
     1.0
+    >>> segment_f1_score(truth, decoded, overlap=0.5)
+    1.0
     """
     y_true, y_pred, sequences = _read_pair(y_true, y_pred, lengths, groups)
     (y_true, y_pred), labels = _numbered(y_true, y_pred)
+    if overlap is not None:
+        _check_overlap(overlap, tolerance)
+        counts = _overlapping_segments(y_true, y_pred, sequences.offsets, overlap)
+        matched, n_true, n_pred = counts
+        return _averaged(2 * matched / (n_true + n_pred), average)
     steps = _tolerance_in_steps(tolerance, sequences.lengths - 1)
     counts = segments.match_segments(y_true, y_pred, sequences.offsets, steps, len(labels))
     matched, n_true, n_pred = counts.T
@@ -242,6 +258,41 @@ def _tolerance_in_steps(tolerance, last):
     if isinstance(tolerance, Integral):
         return np.full(len(last), min(int(tolerance), int(last.max())), dtype=np.int64)
     return whole_parts(min(tolerance, 1), last)
+
+
+def _check_overlap(overlap, tolerance):
+    number = isinstance(overlap, Real) and not isinstance(overlap, (bool, np.bool_))
+    if not number or not 0 < overlap <= 1:
+        raise ValueError(f"overlap must be a number above 0 and at most 1, got {overlap!r}.")
+    if tolerance is not None and tolerance != 0.1:
+        raise ValueError("tolerance and overlap are two ways to match segments; give only one.")
+
+
+def _overlapping_segments(y_true, y_pred, offsets, overlap):
+    """Matched, true and predicted segments of each sequence, by intersection over union."""
+    # Between changes of either path lie the steps that one true and one predicted segment share.
+    new = np.zeros((2, len(y_true)), dtype=bool)
+    for k, path in enumerate((y_true, y_pred)):
+        new[k, 1:] = path[1:] != path[:-1]
+        new[k, offsets[:-1]] = True
+    segment = np.cumsum(new, axis=1) - 1
+    sizes = [np.bincount(each) for each in segment]
+    first = np.flatnonzero(new.any(axis=0))
+    true, pred = segment[:, first]
+    shared = np.diff(first, append=len(y_true))
+    part = np.where(
+        y_true[first] == y_pred[first], shared / (sizes[0][true] + sizes[1][pred] - shared), 0.0
+    )
+    # Of each predicted segment the first of the largest parts: pieces are in order.
+    begins = np.flatnonzero(np.diff(pred, prepend=-1))
+    best = np.maximum.reduceat(part, begins)[pred]
+    candidates = np.flatnonzero((part == best) & (part >= overlap))
+    chosen = candidates[np.unique(pred[candidates], return_index=True)[1]]
+    matched = np.unique(true[chosen])
+    where = np.flatnonzero(new[0])[matched]  # first steps of the true segments that are found
+    sequence = np.searchsorted(offsets, where, side="right") - 1
+    counts = [np.add.reduceat(each.astype(np.int64), offsets[:-1]) for each in new]
+    return np.bincount(sequence, minlength=len(offsets) - 1), *counts
 
 
 def _read_pair(y_true, y_pred, lengths, groups):

@@ -45,8 +45,6 @@ def test_redundant_constraints_by_definition(constraints):
     # Of what is left nothing is implied: there is a path that only this one forbids.
     for each in kept:
         others = without(kept, [each])
-        if not others:
-            continue
         witness = compiled([*others, ~each]).shortest_path()
         assert holds(others, witness) and not holds(each, witness)
 
@@ -63,7 +61,7 @@ def test_redundant_constraints_by_definition(constraints):
         ([C.Regex("A+ B+ C+"), C.StageMonotone(STATES), C.EndsIn("C"), C.NoReentry("B")],
          [1, 2, 3]),
         ([C.StartsIn("A"), C.EndsIn("A")], []),
-        ([C.AtLeastVisits("A", 0)], []),
+        ([C.AtLeastVisits("A", 0)], [0]),
         ([C.StartsIn("A"), C.MinDuration("B", 1)], [1]),
     ],
 )  # fmt: skip
@@ -111,3 +109,33 @@ def test_a_conflict_of_five_behind_one_of_six():
     for order in (rules, rules[::-1]):
         conflict = smallest_conflict([rule.controller(list("ABCDEFGHI")) for rule in order])
         assert {order[k] for k in conflict} == set(rules[6:])
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [C.MinDuration(STATES, 3), C.CoolDown(STATES, 2), C.NoReentry(STATES), C.ForbiddenEdges([]),
+     C.AtLeastVisits("A", 0), C.Occupancy("A", at_least=0), C.StartsIn(STATES),
+     C.LTLf("F A | !F A")],
+    ids=repr,
+)  # fmt: skip
+def test_a_rule_that_excludes_nothing(rule):
+    for others in ([], [C.StartsIn("A")]):
+        whole = compile([rule, *others], STATES)
+        assert whole.redundant_ == [rule]
+        (reason,) = whole.redundant_reasons_
+        assert reason.startswith(f"{rule!r} excludes no path.")
+    assert holds_everywhere(rule)
+
+
+def holds_everywhere(rule):
+    controller = compile(rule, STATES)
+    return all(controller.accepts(path) for path in all_paths(STATES, 4))
+
+
+def test_a_duration_of_all_states_together():
+    """Its author meant each state, and is told how to write that."""
+    (reason,) = compile(C.MinDuration(STATES, 3), STATES).redundant_reasons_
+    assert "[MinDuration(state, k=3) for state in states]" in reason
+    assert compile(C.StartsIn("A"), STATES).redundant_reasons_ == []
+    both = compile([C.StartsIn("A"), C.StartsIn(["A", "B"])], STATES)
+    assert both.redundant_reasons_ == ["StartsIn(['A', 'B']) is implied by the other constraints."]

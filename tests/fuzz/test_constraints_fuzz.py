@@ -230,10 +230,23 @@ def test_saved_controllers(name, value):
     call(Controller.__new__(Controller).__setstate__, state)
 
 
+costs = st.one_of(st.floats(0, 3), st.just(np.inf), odd)
+
+
+@fuzz
+@given(path=paths, insert=costs, delete=costs, substitute=costs)
+def test_alignments(path, insert, delete, substitute):
+    controller = compile([C.Precedence("a", "b"), C.Window("b", 1, 4)], STATES)
+    found = call(controller.align, path, insert=insert, delete=delete, substitute=substitute)
+    if found is not None:
+        assert found.cost >= 0 and controller.accepts(found.path)
+
+
 label_paths = st.one_of(
     st.lists(st.one_of(known, known, odd), max_size=6),
     st.lists(st.lists(st.sampled_from(["a", "b"]), max_size=5), max_size=4),
     st.lists(st.sampled_from(["a", "b"]), min_size=1, max_size=6),
+    st.lists(st.sampled_from(["O", "B-x", "I-x", "L-y", "U-y"]), min_size=1, max_size=6),
     st.lists(st.integers(-1, 2), min_size=1, max_size=6).map(np.array),
     odd,
 )
@@ -245,7 +258,10 @@ where = st.fixed_dictionaries(
         "average": st.sampled_from(["mean", None, "macro"]),
     },
 )
-SCORES = ["sequence_accuracy_score", "sequence_macro_f1_score", "segment_f1_score"]
+SCORES = [
+    "sequence_accuracy_score", "sequence_macro_f1_score", "segment_f1_score", "edit_score",
+    "entity_f1_score", "entity_precision_score", "entity_recall_score",
+]  # fmt: skip
 
 
 @fuzz
@@ -255,9 +271,12 @@ SCORES = ["sequence_accuracy_score", "sequence_macro_f1_score", "segment_f1_scor
     y_pred=st.one_of(st.none(), label_paths),
     where=where,
     tolerance=st.one_of(st.floats(0, 1), counts),
+    overlap=st.one_of(st.none(), st.floats(0, 1), odd),
 )
-def test_metrics(name, y_true, y_pred, where, tolerance):
+def test_metrics(name, y_true, y_pred, where, tolerance, overlap):
     options = {"tolerance": tolerance} if name == "segment_f1_score" else {}
+    if name == "segment_f1_score" and overlap is not None:
+        options = {"overlap": overlap}
     y_pred = y_true if y_pred is None else y_pred
     score = call(getattr(metrics, name), y_true, y_pred, **where, **options)
     if score is not None:

@@ -160,6 +160,22 @@ def test_sequences_of_any_kind_for_a_fitted_model(name, X, lengths, groups, y, w
     assert model.predict(right).tolist() == before
 
 
+some_labels = st.sampled_from([None, 0, 1, -1, {0, 1}, {1}, frozenset({0}), np.nan, set(), {7}, 7])
+
+
+@each_estimator
+@soon
+@given(known=st.one_of(anything, st.lists(some_labels, min_size=10, max_size=10)))
+def test_known_labels_of_any_kind(name, known):
+    model, right = FITTED[name]
+    labels = ask(lambda: model.predict(right, known=known), known)
+    if labels is not None and isinstance(known, list) and len(known) == 10:
+        for label, held in zip(labels.tolist(), known):
+            assert held is None or held in (label, -1) or held != held or label in held
+    proba = ask(lambda: model.predict_proba(right, known=known), known)
+    assert proba is None or np.allclose(proba.sum(axis=1), 1)
+
+
 @pytest.mark.parametrize("name", [name for name in ESTIMATORS if not name.startswith("hmm")])
 @soon
 @given(cuts=st.lists(st.integers(1, 9), max_size=4, unique=True), order=st.randoms())
@@ -198,6 +214,8 @@ def test_scores_of_any_kind(y, other, where):
         metrics.sequence_accuracy_score,
         metrics.sequence_macro_f1_score,
         metrics.segment_f1_score,
+        metrics.edit_score,
+        metrics.entity_f1_score,
     ):
         for lengths in (None, where):
             found = ask(lambda s=score, n=lengths: s(y, other, lengths=n), y, other, where)

@@ -20,6 +20,7 @@ from skchmm import (
     PerceptronCRF,
     PostHocFilter,
     TopologyMaskedHMM,
+    hmm,
     satisfies,
 )
 from skchmm.constraints import AtMostVisits, EndsIn, NoReentry, Precedence, StartsIn
@@ -253,6 +254,25 @@ def test_in_continuous_time(semantics):
         path = model.set_params(algorithm=algorithm).predict(X, times, known=known)
         assert agrees(path, known)
     assert model.explain(X, times, known=["c", *[None] * 5]).known == {0: ["c"]}
+
+
+def test_under_the_names_of_hmmlearn():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(20, 2))
+    model = hmm.GaussianHMM(3, random_state=0, n_iter=3, tol=-np.inf).fit(X)
+    known = np.full(20, -1)
+    known[[2, 9]] = 1, 2
+    truth = ConstrainedHMM.from_parameters(model.startprob_, model.transmat_)
+    scores = model._frames(model._read(X, None, None)).dense()
+    assert model.predict(X, known=known).tolist() == truth.predict(scores, known=known).tolist()
+    np.testing.assert_allclose(
+        model.predict_proba(X, known=known), truth.predict_proba(scores, known=known), atol=1e-12
+    )
+    assert model.decode(X, known=known)[0] == pytest.approx(truth.decode(scores, known=known)[0])
+    assert model.log_likelihood(X, known=known) == pytest.approx(
+        truth.log_likelihood(scores, known=known)
+    )
+    assert model.predict(X, known=known, lengths=[10, 10])[9] == 2
 
 
 def test_in_conflict_with_rules(model):

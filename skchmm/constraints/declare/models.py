@@ -95,9 +95,9 @@ def from_pm4py(model: Mapping[str, Any]) -> list[Constraint]:
 
     Notes
     -----
-    Templates mean what Declare defines. pm4py leaves a trace out of account in which an activity
-    does not occur, for "exactly_one" and "precedence" too, so that traces it was mined from may
-    break these; :func:`~skchmm.metrics.trajectory_validity_rate` says how many do.
+    Templates mean what Declare defines. pm4py keeps rules that some traces break (confidence below
+    support), and in its counts leaves out traces in which a rule has nothing to say;
+    :func:`~skchmm.metrics.trajectory_validity_rate` tells how many traces satisfy a rule.
 
     Examples
     --------
