@@ -33,6 +33,7 @@ class Bernoulli(ColumnEmission):
     """
 
     _neutral: ClassVar[dict[str, float]] = {"probabilities_": 0.5}
+    _discrete = True
     _needs = "0 and 1 (or False and True)"
 
     @classmethod
@@ -49,6 +50,9 @@ class Bernoulli(ColumnEmission):
     def _log_density(self, x, probability):
         with np.errstate(divide="ignore"):
             return np.where(x == 1, np.log(probability), np.log1p(-probability))
+
+    def _cdf(self, x, probability):
+        return np.where(x < 0, 0.0, np.where(x < 1, 1 - probability, 1.0))
 
     def _terms(self, X):
         yield "ones", X

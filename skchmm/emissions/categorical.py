@@ -198,6 +198,25 @@ class Categorical(Emission):
             tables.append(estimate(counts, smoothing + np.asarray(self.prior) - 1.0, old[j]))
         self._set_tables(tables)
 
+    def cdf(self, E: Any) -> tuple[np.ndarray, np.ndarray]:
+        """P(symbol before) and P(symbol not after) each symbol, (n_steps, n_columns, n_states).
+
+        Symbols are in the order of `symbols_`.
+        """
+        tables = self._tables()
+        self._check_cells(E, [table[0].size + 1 for table in tables])
+        bounds = []
+        for j, table in enumerate(tables):
+            upto = np.cumsum(table, axis=-1)
+            both = np.stack([upto - table, upto]).reshape(2, len(table), -1)
+            both = np.concatenate([both, np.full((2, len(table), 1), np.nan)], axis=-1)
+            cells = E.index if E.cells is None else E.cells[:, j]
+            if E.cells is not None and E.index is not None:
+                cells = cells[E.index]
+            bounds.append(both[:, :, cells])
+        below, upto = np.moveaxis(np.stack(bounds, axis=1), -1, 1)
+        return below, upto
+
     def n_parameters(self) -> int:
         # contexts of every length up to order; the other cells of a table are never used
         return sum(

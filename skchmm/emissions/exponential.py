@@ -50,6 +50,9 @@ class Exponential(ColumnEmission):
     def _log_density(self, x, rate):
         return np.log(rate) - rate * x
 
+    def _cdf(self, x, rate):
+        return -np.expm1(-rate * x)
+
     def _terms(self, X):
         yield "sum", X
 

@@ -4,7 +4,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import digamma, gammaln, polygamma
+from scipy.special import digamma, gammainc, gammaln, polygamma
 
 from .columns import ColumnEmission, falling_root
 
@@ -56,6 +56,9 @@ class Gamma(ColumnEmission):
 
     def _log_density(self, x, shape, scale):
         return (shape - 1) * np.log(x) - x / scale - gammaln(shape) - shape * np.log(scale)
+
+    def _cdf(self, x, shape, scale):
+        return gammainc(shape, x / scale)
 
     def _terms(self, X):
         yield "sum", X

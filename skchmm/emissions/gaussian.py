@@ -4,6 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import ndtr
 from sklearn.utils import check_random_state
 
 from ..sequences.values import as_numbers
@@ -93,6 +94,15 @@ class NumericEmission(Emission):
         if hasattr(self, "_shift"):
             return self._shift
         return self.means_.reshape(-1, self.means_.shape[-1]).mean(axis=0)
+
+    def cdf(self, E: Any) -> tuple[np.ndarray, np.ndarray]:
+        """P(value below) of every value by itself, (n_steps, n_columns, n_states), twice."""
+        means, covars = self._components()
+        variances = np.diagonal(full_covars(covars, means.shape[1]), axis1=1, axis2=2)
+        upto = ndtr((E.X[:, :, None] - means.T) / np.sqrt(variances.T))
+        if hasattr(self, "weights_"):  # a mixture
+            upto = (upto.reshape(*E.X.shape, *self.weights_.shape) * self.weights_).sum(axis=-1)
+        return upto, upto
 
     def _fit_labelled(self, E, posteriors):
         """EM over what the labels leave open: missing values and mixture components."""

@@ -4,6 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import gammaincc
 from sklearn.utils import check_random_state
 
 from . import numeric
@@ -126,6 +127,12 @@ class Poisson(Emission):
             pooled = weight.sum(axis=0)
             old = np.where(pooled > 0, events.sum(axis=0) / np.where(pooled > 0, pooled, 1.0), 1.0)
         self.rates_ = np.maximum(np.where(seen, rates, old), _MIN_RATE)
+
+    def cdf(self, E: Any) -> tuple[np.ndarray, np.ndarray]:
+        """P(count below) and P(count not above) of every count, (n_steps, n_columns, n_states)."""
+        rates = learned(self, "rates_", 2, E.X.shape[1]).T
+        x = E.X[:, :, None]
+        return gammaincc(np.maximum(x, 0), rates), gammaincc(x + 1, rates)
 
     def n_parameters(self) -> int:
         return np.size(self.rates_)

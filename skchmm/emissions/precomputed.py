@@ -11,6 +11,9 @@ from ..sequences.values import as_numbers
 from .base import Emission, Frames, check_posteriors, is_plain
 from .vocabulary import columns_of
 
+# Fewer rows of scores may be between 0 and 1 by chance, unless they sum to 1.
+_FEW = 10
+
 
 class Precomputed(Emission):
     """X is the log-likelihood itself, one column a state; learning leaves it as it is.
@@ -125,6 +128,9 @@ class Precomputed(Emission):
 def _warn_of_probabilities(scores):
     """Ask about scores that look like probabilities; most scores are told by their first row."""
     if scores.shape[1] < 2 or not _inside(scores[:1]) or not _inside(scores):
+        return
+    known = scores[~np.isnan(scores).any(axis=1)]
+    if len(known) < _FEW and (np.abs(known.sum(axis=1) - 1) > 1e-3).any():
         return
     if ((scores > 0) & (scores < 1)).any():
         warnings.warn(

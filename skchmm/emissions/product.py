@@ -75,6 +75,7 @@ class Product(Emission):
                     f"columns, got {part!r}."
                 )
         numbers = [c for c in product._columns() if _is_number(c)]
+        product._order = sorted(numbers) if numbers else product._columns()
         product.n_features_in_ = max([*numbers, len(product._columns()) - 1]) + 1
         return product
 
@@ -281,6 +282,17 @@ class Product(Emission):
     def n_parameters(self) -> int:
         return sum(part.n_parameters() for part in self._parts())
 
+    def cdf(self, E: Any) -> tuple[np.ndarray, np.ndarray]:
+        """P(value below) and P(value not above) of every value, (n_steps, n_columns, n_states).
+
+        The columns are those that have an emission, in the order of the training data.
+        """
+        order = self._order
+        places = np.argsort([order.index(column) for column in self._columns()])
+        parts = [part.cdf(rows) for part, rows in zip(self._parts(), E)]
+        below, upto = (np.concatenate(bounds, axis=1)[:, places] for bounds in zip(*parts))
+        return below, upto
+
     def sample(self, path: ArrayLike, random_state: Any = None) -> Any:
         """Draw rows: a dataframe if columns have names, else an array, of objects if they differ.
 
@@ -291,7 +303,7 @@ class Product(Emission):
         drawn: dict[Any, np.ndarray] = {}
         for columns, part in zip(self.emissions_, self._parts()):
             drawn |= zip(_as_tuple(columns), part.sample(path, rng).T)
-        order = getattr(self, "_order", self._columns())
+        order = self._order
         if self.finds_columns:
             library = getattr(self, "_library", "pandas")
             return import_module(library).DataFrame({column: drawn[column] for column in order})

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
-from scipy.special import digamma, gammaln, polygamma
+from scipy.special import digamma, gammaln, polygamma, stdtr
 
 from . import numeric
 from .base import check_posteriors, one_hot
@@ -64,6 +64,9 @@ class StudentT(ColumnEmission):
 
     def _log_density(self, x, loc, scale, dof):
         return log_density(((x - loc) / scale) ** 2, scale, dof)
+
+    def _cdf(self, x, loc, scale, dof):
+        return stdtr(dof, (x - loc) / scale)
 
     # --------------------------------------------------------------- learning
     def initialise(

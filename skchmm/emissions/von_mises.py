@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import i0e, i1e
+from scipy.stats import vonmises
 
 from .columns import ColumnEmission, falling_root
 
@@ -50,6 +51,11 @@ class VonMises(ColumnEmission):
         # cos(a) - 1 without losing digits where a is small
         angle = -2 * np.sin((x - loc) / 2) ** 2
         return kappa * angle - np.log(2 * np.pi * i0e(kappa))
+
+    def _cdf(self, x, loc, kappa):
+        """From -pi on; scipy counts turns."""
+        x = (x + np.pi) % (2 * np.pi) - np.pi
+        return vonmises.cdf(x - loc, kappa) - vonmises.cdf(-np.pi - loc, kappa)
 
     def _terms(self, X):
         yield "cos", np.cos(X)

@@ -14,9 +14,10 @@ from ..inference.stream import ConstrainedStream
 from .likelihood import LikelihoodModel
 from .questions import QuestionsMixin
 from .reasons import ReasonsMixin
+from .residuals import ResidualsMixin
 
 
-class ConstrainedHMM(QuestionsMixin, ReasonsMixin, LikelihoodModel):
+class ConstrainedHMM(QuestionsMixin, ReasonsMixin, ResidualsMixin, LikelihoodModel):
     """Hidden Markov model with exact inference and learning under path constraints.
 
     The constraints are compiled into a minimal finite controller. Viterbi, forward-backward

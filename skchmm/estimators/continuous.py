@@ -20,9 +20,10 @@ from .continuous_sampling import CTSamplingMixin
 from .em import with_callbacks
 from .likelihood import LikelihoodModel
 from .rates import Rates, generator_of
+from .residuals import ResidualsMixin
 
 
-class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, LikelihoodModel):
+class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, ResidualsMixin, LikelihoodModel):
     """Hidden Markov model in continuous time, exact under path constraints.
 
     The hidden state jumps at any time, with the rates of a generator; observations come at

@@ -25,6 +25,7 @@ from ..sequences.aligned import read_step_weights, read_weights
 from ..sequences.forms import Sequences, read_labels
 from ..sequences.labels import choose_states, encode_labels
 from .base import SequenceEstimator
+from .criteria import CriteriaMixin
 from .em import (
     CallbackSupportMixin,
     Progress,
@@ -79,7 +80,7 @@ class Data:
         return self.codes is not None and bool((self.codes >= 0).any())
 
 
-class LikelihoodModel(CallbackSupportMixin, SequenceEstimator):
+class LikelihoodModel(CriteriaMixin, CallbackSupportMixin, SequenceEstimator):
     """An estimator with an emission and with dynamics: how states follow each other."""
 
     # scikit-learn takes a sample_weight in the signature of fit for a weight of exchangeable rows

@@ -7,7 +7,14 @@ import numpy as np
 from ..continuous.observed import ObservedChain
 from ..continuous.path import PathChain
 from ..continuous.semantics import reachable
-from .transitions import count_labels, known_pairs, known_probabilities, normalise, read_fixed
+from .transitions import (
+    count_labels,
+    known_pairs,
+    known_probabilities,
+    n_free_of,
+    normalise,
+    read_fixed,
+)
 
 
 class Rates:
@@ -68,6 +75,14 @@ class Rates:
         for i, j in zero_jumps:
             rates[i, j] = 0.0
         return startprob, generator_of(rates)
+
+    def n_parameters(self, starts, jumps):
+        """Free ones, given which starts (S,) and which jumps (S, S) are of any use."""
+        free = np.ones(jumps.shape, dtype=bool) if self.fixed is None else np.isnan(self.fixed)
+        if self.model.semantics != "observed":  # there the chain is free between observations
+            free &= jumps
+        np.fill_diagonal(free, False)
+        return n_free_of(starts, self.start_fixed) + int(free.sum())
 
     @staticmethod
     def check(startprob, generator):
