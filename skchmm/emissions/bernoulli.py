@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .columns import ColumnEmission
+from .scales import Unit
 
 
 class Bernoulli(ColumnEmission):
@@ -60,6 +61,9 @@ class Bernoulli(ColumnEmission):
     def _fit_sums(self, sums, old, columns, smoothing):
         share = (sums["ones"] + smoothing) / (sums["weight"] + 2 * smoothing)
         return (np.minimum(share, 1.0),)  # rounding may leave it just above
+
+    def scales(self) -> dict[str, Any]:
+        return {"probabilities_": Unit}
 
     def _draw(self, rng, probability):
         return (rng.random_sample(probability.shape) < probability).astype(np.int64)

@@ -18,6 +18,7 @@ from .base import (
     normalise_rows,
     sum_by,
 )
+from .scales import Simplex
 from .vocabulary import Vocabulary, columns_of
 
 _MAX_CELLS = 20_000_000
@@ -223,6 +224,9 @@ class Categorical(Emission):
             len(table) * sum(v**k for k in range(self.order + 1)) * (v - 1)
             for table, v in zip(self._tables(), map(len, self._vocabularies()))
         )
+
+    def scales(self) -> dict[str, Any]:
+        return {"probabilities_": Simplex}
 
     def sample(self, path: ArrayLike, random_state: Any = None) -> np.ndarray:
         rng = check_random_state(random_state)

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 from scipy.special import digamma, gammainc, gammaln, polygamma
 
 from .columns import ColumnEmission, falling_root
+from .scales import Positive
 
 # The variance is the squared mean over the shape: bounds from a constant to nearly all at zero.
 _SHAPES = (1e-6, 1e6)
@@ -75,6 +76,9 @@ class Gamma(ColumnEmission):
         start = 0.5 / np.maximum(spread, 1e-12)
         shape = falling_root(slope, *_SHAPES, start)
         return shape, mean / shape
+
+    def scales(self) -> dict[str, Any]:
+        return {"shapes_": Positive, "scales_": Positive}
 
     def _draw(self, rng, shape, scale):
         return np.maximum(rng.gamma(shape, scale), np.finfo(float).tiny)

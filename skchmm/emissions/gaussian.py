@@ -1,5 +1,6 @@
 """Gaussian emission."""
 
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -20,6 +21,7 @@ from .base import (
     one_hot,
     read_numeric,
 )
+from .scales import Covariances, Positive, Real, Simplex
 
 _MAX_SUPERVISED_STEPS = 200
 
@@ -103,6 +105,17 @@ class NumericEmission(Emission):
         if hasattr(self, "weights_"):  # a mixture
             upto = (upto.reshape(*E.X.shape, *self.weights_.shape) * self.weights_).sum(axis=-1)
         return upto, upto
+
+    def scales(self) -> dict[str, Any]:
+        variances = np.diagonal(
+            full_covars(self._components()[1], self.n_features_in_), axis1=1, axis2=2
+        )
+        deviations = np.sqrt(variances).reshape(np.shape(self.means_))
+        found = {"means_": partial(Real, unit=deviations), "covars_": Positive}
+        if self.covariance_type in ("full", "tied"):
+            shared = np.ndim(self.covars_) == 2
+            found["covars_"] = partial(Covariances, shared=shared)
+        return {"weights_": Simplex, **found} if hasattr(self, "weights_") else found
 
     def _fit_labelled(self, E, posteriors):
         """EM over what the labels leave open: missing values and mixture components."""

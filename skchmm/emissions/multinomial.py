@@ -19,6 +19,7 @@ from .base import (
     normalise_rows,
 )
 from .counts import read_counts
+from .scales import Simplex
 
 
 class Multinomial(Emission):
@@ -153,6 +154,9 @@ class Multinomial(Emission):
     def n_parameters(self) -> int:
         n_states, n_columns = np.shape(self.probabilities_)
         return n_states * (n_columns - 1)
+
+    def scales(self) -> dict[str, Any]:
+        return {"probabilities_": Simplex}
 
     def sample(self, path: ArrayLike, random_state: Any = None) -> np.ndarray:
         rng = check_random_state(random_state)

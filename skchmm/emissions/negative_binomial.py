@@ -9,6 +9,7 @@ from scipy.special import betainc, digamma, gammaln, polygamma
 from .base import check_posteriors, sum_by
 from .columns import ColumnEmission, falling_root, observed_rows
 from .counts import is_count
+from .scales import Positive
 
 _MIN_MEAN = 1e-10  # a mean of zero would make one later event impossible
 _MIN_SIZE = 1e-6
@@ -82,6 +83,9 @@ class NegativeBinomial(ColumnEmission):
         if wide.any():
             size[wide] = _best_size(weights[wide], mean[wide], square[wide])
         return mean, size
+
+    def scales(self) -> dict[str, Any]:
+        return {"means_": Positive, "sizes_": Positive}
 
     def _draw(self, rng, mean, size):
         return rng.poisson(rng.gamma(size, mean / size))

@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 from . import numeric
 from .base import NEGLIGIBLE, Emission, Frames, check_path, check_posteriors, given, learned
 from .counts import read_counts
+from .scales import Positive
 
 # A rate of zero would make one later event impossible.
 _MIN_RATE = 1e-10
@@ -136,6 +137,9 @@ class Poisson(Emission):
 
     def n_parameters(self) -> int:
         return np.size(self.rates_)
+
+    def scales(self) -> dict[str, Any]:
+        return {"rates_": Positive}
 
     def sample(self, path: ArrayLike, random_state: Any = None) -> np.ndarray:
         rates = np.asarray(self.rates_)

@@ -89,7 +89,7 @@ class Product(Emission):
         params: dict[str, Any] = {"emissions": self.emissions}
         if deep and isinstance(self.emissions, Mapping):
             for columns, part in self.emissions.items():
-                name = _name(columns)
+                name = self.name_of(columns)
                 params[name] = part
                 if hasattr(part, "get_params") and not isinstance(part, type):
                     found = part.get_params(deep=True)
@@ -100,7 +100,7 @@ class Product(Emission):
         """Replace the mapping, an emission, or a parameter of one."""
         if "emissions" in params:
             self.emissions = params.pop("emissions")
-        columns_of = {_name(columns): columns for columns in self.emissions}
+        columns_of = {self.name_of(columns): columns for columns in self.emissions}
         inner: dict[Hashable, dict[str, Any]] = {}
         for key, value in params.items():
             # the longest name first: names may have __ in them
@@ -135,6 +135,11 @@ class Product(Emission):
             seen.add(column)
         if len({isinstance(column, str) for column in seen}) > 1:
             raise ValueError(f"Columns are either all names or all numbers; got {list(seen)!r}.")
+
+    @staticmethod
+    def name_of(columns: Any) -> str:
+        """What parameters of an emission are found under."""
+        return "_".join(map(str, _as_tuple(columns)))
 
     def _columns(self):
         return [column for columns in self.emissions for column in _as_tuple(columns)]
@@ -322,10 +327,6 @@ def _as_tuple(columns):
 
 def _is_number(column):
     return isinstance(column, (int, np.integer)) and not isinstance(column, bool) and column >= 0
-
-
-def _name(columns):
-    return "_".join(map(str, _as_tuple(columns)))
 
 
 def _describe(columns):

@@ -11,6 +11,7 @@ from scipy.special import digamma, gammaln, polygamma, stdtr
 from . import numeric
 from .base import check_posteriors, one_hot
 from .columns import ColumnEmission, falling_root, observed_rows
+from .scales import Positive, Real
 
 _DOFS = (0.1, 1e4)  # beyond, hardly to be told from a normal distribution
 _START = 4.0  # degrees of freedom that EM starts with
@@ -162,6 +163,13 @@ class StudentT(ColumnEmission):
                     for values, value in zip(found, best):
                         values[state, j] = value
         return found
+
+    def scales(self) -> dict[str, Any]:
+        return {
+            "locs_": partial(Real, unit=self.scales_),
+            "scales_": Positive,
+            "dofs_": Positive,
+        }
 
     def _draw(self, rng, loc, scale, dof):
         return loc + scale * rng.standard_normal(dof.shape) / np.sqrt(rng.chisquare(dof) / dof)

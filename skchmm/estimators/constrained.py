@@ -11,13 +11,14 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 
 from ..inference.stream import ConstrainedStream
+from .intervals import IntervalsMixin
 from .likelihood import LikelihoodModel
 from .questions import QuestionsMixin
 from .reasons import ReasonsMixin
 from .residuals import ResidualsMixin
 
 
-class ConstrainedHMM(QuestionsMixin, ReasonsMixin, ResidualsMixin, LikelihoodModel):
+class ConstrainedHMM(QuestionsMixin, ReasonsMixin, ResidualsMixin, IntervalsMixin, LikelihoodModel):
     """Hidden Markov model with exact inference and learning under path constraints.
 
     The constraints are compiled into a minimal finite controller. Viterbi, forward-backward

@@ -18,12 +18,15 @@ from ..sequences.times import read_times
 from .continuous_questions import CTQuestionsMixin
 from .continuous_sampling import CTSamplingMixin
 from .em import with_callbacks
+from .intervals import IntervalsMixin
 from .likelihood import LikelihoodModel
 from .rates import Rates, generator_of
 from .residuals import ResidualsMixin
 
 
-class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, ResidualsMixin, LikelihoodModel):
+class CTConstrainedHMM(
+    CTQuestionsMixin, CTSamplingMixin, ResidualsMixin, IntervalsMixin, LikelihoodModel
+):
     """Hidden Markov model in continuous time, exact under path constraints.
 
     The hidden state jumps at any time, with the rates of a generator; observations come at
