@@ -2,7 +2,8 @@
 
 `fit`, `log_likelihood` and `score` are in likelihood.py, `predict`, `decode`, `predict_proba`,
 `log_feasibility` and `with_constraints` in base.py, `kbest`, `sample` and other questions in
-questions.py, `explain` and `constraint_costs` in reasons.py.
+questions.py, `explain` and `constraint_costs` in reasons.py, `aic` and its like in criteria.py,
+`pseudo_residuals` in residuals.py, `confidence_intervals` in intervals.py.
 """
 
 from collections.abc import Collection, Hashable
@@ -36,10 +37,11 @@ class ConstrainedHMM(QuestionsMixin, ReasonsMixin, ResidualsMixin, IntervalsMixi
     states : sequence of labels, optional
         The hidden states, in this order. Default: the labels in y, sorted; without y, 0, 1, ...
     emission : str, Emission or scikit-learn estimator, default="auto"
-        "auto" (floating-point columns: Gaussian; anything else: categorical), "categorical",
-        "gaussian", "gmm", "multinomial", "poisson", "precomputed" (X is the log-likelihood of
-        every state), an object from :mod:`skchmm.emissions`, a classifier (its probabilities
-        divided by the class priors) or a density estimator (one clone a state).
+        "auto" (floating-point columns: Gaussian; anything else: categorical; both: a
+        :class:`~skchmm.emissions.Product`), "categorical", "gaussian", "poisson" or another name
+        from the user guide, "precomputed" (X is the log-likelihood of every state), an object from
+        :mod:`skchmm.emissions`, a classifier (its probabilities divided by the class priors) or a
+        density estimator (one clone a state).
     constraints : constraint, Controller, ConstraintMiner or list of them, optional
         What every path must satisfy. A miner learns constraints from the labels seen in `fit`.
     algorithm : {"viterbi", "posterior", "map"}, default="viterbi"
