@@ -56,7 +56,7 @@ def models():
         model = CTConstrainedHMM.from_parameters(
             [0.4, 0.3, 0.3], generator, emission=emission, constraints=rules, **_settings()
         )
-        times = np.cumsum(np.random.default_rng(0).exponential(size=(40, 20)), axis=1)
+        times = np.cumsum(np.random.default_rng(0).exponential(size=(30, 15)), axis=1)
         yield name, model, {"times": list(times)}
 
 

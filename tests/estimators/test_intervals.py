@@ -11,22 +11,14 @@ from scipy import stats
 from skchmm import ConstrainedHMM, CTConstrainedHMM
 from skchmm.constraints import NoReentry
 from skchmm.emissions import (
-    GMM,
-    Bernoulli,
-    Categorical,
-    Exponential,
-    Gamma,
     Gaussian,
-    LogNormal,
-    NegativeBinomial,
     Poisson,
-    Product,
-    StudentT,
-    VonMises,
 )
 from skchmm.emissions.scales import scales_of
 from skchmm.estimators.intervals import Coordinates
 from skchmm.estimators.likelihood import Data
+
+from ..emissions.cases import KNOWN
 
 START, TRANSMAT = np.array([0.6, 0.4]), np.array([[0.8, 0.2], [0.3, 0.7]])
 Z = stats.norm.ppf(0.975)
@@ -132,37 +124,9 @@ def test_rates_in_continuous_time_by_definition():
         assert np.isin(bound, [0.0, 1.0]).all()  # given
 
 
-EMISSIONS = {
-    "diag": Gaussian.from_parameters([[0.0, 1.0], [3.0, 0.0]], [[1.0, 2.0], [2.0, 1.0]]),
-    "spherical": Gaussian.from_parameters([[0.0, 1.0], [3.0, 0.0]], [1.0, 2.0], "spherical"),
-    "full": Gaussian.from_parameters(
-        [[0.0, 1.0], [3.0, 0.0]], [[[1.0, 0.5], [0.5, 2.0]], np.eye(2)], "full"
-    ),
-    "tied": Gaussian.from_parameters([[0.0, 1.0], [3.0, 0.0]], [[1.0, 0.5], [0.5, 2.0]], "tied"),
-    "gmm": GMM.from_parameters(
-        [[0.3, 0.7]] * 2, [[[0.0], [3.0]], [[7.0], [12.0]]], np.ones((2, 2, 1))
-    ),
-    "lognormal": LogNormal.from_parameters([[0.0], [2.0]], [[1.0], [0.5]]),
-    "categorical": Categorical.from_parameters([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6]]),
-    "columns": Categorical.from_parameters([[[0.7, 0.3], [0.2, 0.8]], [[0.9, 0.1], [0.4, 0.6]]]),
-    "bernoulli": Bernoulli.from_parameters([[0.2, 0.5], [0.9, 0.3]]),
-    "exponential": Exponential.from_parameters([[1.0], [0.1]]),
-    "gamma": Gamma.from_parameters([[1.0], [5.0]], [[1.0], [2.0]]),
-    "negative_binomial": NegativeBinomial.from_parameters([[1.0], [9.0]], [[1.5], [3.0]]),
-    "student_t": StudentT.from_parameters([[0.0], [5.0]], [[1.0], [2.0]], [[3.0], [4.0]]),
-    "von_mises": VonMises.from_parameters([[0.0], [2.0]], [[3.0], [4.0]]),
-    "product": Product.from_parameters(
-        {
-            (2, 0): Gaussian.from_parameters([[0.0, 1.0], [3.0, 0.0]], [[1.0, 2.0], [2.0, 1.0]]),
-            1: Poisson.from_parameters([[1.0], [7.0]]),
-        }
-    ),
-}
-
-
-@pytest.mark.parametrize("name", EMISSIONS)
+@pytest.mark.parametrize("name", KNOWN)
 def test_scores_are_derivatives_of_the_likelihood(name):
-    model = ConstrainedHMM.from_parameters(START, TRANSMAT, emission=EMISSIONS[name])
+    model = ConstrainedHMM.from_parameters(START, TRANSMAT, emission=KNOWN[name])
     X, _ = model.sample([30, 20], random_state=0)
     sequences = model._read(X, None, None)
     data = Data(

@@ -10,19 +10,12 @@ from scipy import stats
 from skchmm import ConstrainedHMM, CTConstrainedHMM, satisfies
 from skchmm.constraints import AtMostVisits, NoReentry, Precedence
 from skchmm.emissions import (
-    GMM,
-    Bernoulli,
     Categorical,
-    Exponential,
-    Gamma,
     Gaussian,
-    LogNormal,
-    NegativeBinomial,
     Poisson,
-    Product,
-    StudentT,
-    VonMises,
 )
+
+from ..emissions.cases import KNOWN
 
 START, TRANSMAT = [0.6, 0.4], [[0.7, 0.3], [0.2, 0.8]]
 RULES = {
@@ -81,44 +74,18 @@ def test_states_that_cannot_have_produced_a_symbol_are_expected_all_the_same():
     np.testing.assert_allclose(model.pseudo_residuals(X)[:, 0], expected, atol=1e-12)
 
 
-EMISSIONS = {
-    "gaussian": Gaussian.from_parameters([[0.0, 1.0], [3.0, 0.0]], [[1.0, 2.0], [2.0, 1.0]]),
-    "full": Gaussian.from_parameters(
-        [[0.0, 1.0], [3.0, 0.0]], [[[1.0, 0.5], [0.5, 2.0]], np.eye(2)], "full"
-    ),
-    "gmm": GMM.from_parameters(
-        [[0.3, 0.7]] * 2, [[[0.0], [2.0]], [[5.0], [9.0]]], np.ones((2, 2, 1))
-    ),
-    "lognormal": LogNormal.from_parameters([[0.0], [2.0]], [[1.0], [0.5]]),
-    "poisson": Poisson.from_parameters([[1.0], [7.0]]),
-    "categorical": Categorical.from_parameters([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6]]),
-    "bernoulli": Bernoulli.from_parameters([[0.2], [0.9]]),
-    "exponential": Exponential.from_parameters([[1.0], [0.1]]),
-    "gamma": Gamma.from_parameters([[1.0], [5.0]], [[1.0], [2.0]]),
-    "negative_binomial": NegativeBinomial.from_parameters([[1.0], [9.0]], [[0.5], [3.0]]),
-    "student_t": StudentT.from_parameters([[0.0], [3.0]], [[1.0], [2.0]], [[3.0], [9.0]]),
-    "von_mises": VonMises.from_parameters([[0.0], [3.0]], [[1.0], [4.0]]),
-    "product": Product.from_parameters(
-        {
-            (2, 0): Gaussian.from_parameters([[0.0, 1.0], [3.0, 0.0]], [[1.0, 2.0], [2.0, 1.0]]),
-            1: Poisson.from_parameters([[1.0], [7.0]]),
-        }
-    ),
-}
-
-
-@pytest.mark.parametrize("name", EMISSIONS)
+@pytest.mark.parametrize("name", KNOWN)
 @pytest.mark.parametrize("kind", ["ordinary", "forecast"])
 def test_uniform_under_the_model(name, kind):
-    model = ConstrainedHMM.from_parameters(START, TRANSMAT, emission=EMISSIONS[name])
+    model = ConstrainedHMM.from_parameters(START, TRANSMAT, emission=KNOWN[name])
     X, _ = model.sample(3000, random_state=0)
     residuals = model.pseudo_residuals(X, kind=kind, random_state=1)
-    assert residuals.shape == (3000, EMISSIONS[name].n_features_in_)
+    assert residuals.shape == (3000, KNOWN[name].n_features_in_)
     for column in residuals.T:
         assert stats.kstest(column, "uniform").pvalue > 1e-3
     # the model with its states' parts exchanged is wrong
     other = ConstrainedHMM.from_parameters(
-        [0.9, 0.1], [[0.95, 0.05], [0.6, 0.4]], emission=EMISSIONS[name]
+        [0.9, 0.1], [[0.95, 0.05], [0.6, 0.4]], emission=KNOWN[name]
     )
     wrong = other.pseudo_residuals(X, kind="forecast", random_state=1)
     assert min(stats.kstest(column, "uniform").pvalue for column in wrong.T) < 1e-3
@@ -150,7 +117,7 @@ def test_continuous_time(semantics):
 
 
 def test_missing_values_mid_points_and_forms():
-    model = ConstrainedHMM.from_parameters(START, TRANSMAT, emission=EMISSIONS["product"])
+    model = ConstrainedHMM.from_parameters(START, TRANSMAT, emission=KNOWN["product"])
     X = model.sample(6, random_state=0)[0].astype(float)
     X[2, 1] = np.nan
     X[3] = np.nan
