@@ -178,6 +178,8 @@ class Product(Emission):
         if not hasattr(X, "columns"):
             X = as_array(X, "X")
             X = X.reshape(-1, 1) if X.ndim == 1 else X
+            if X.ndim != 2:
+                raise ValueError(f"Expected a table of two dimensions, got {X.ndim}.")
         if reset or not self.finds_columns:
             self._check_columns(X.shape[1], reset=reset)
         parts = self._parts()
