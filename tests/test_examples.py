@@ -9,6 +9,7 @@ import sys
 from itertools import groupby
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parent.parent
@@ -92,6 +93,19 @@ def _(names, printed):
     assert "lasts 118 seconds, at night 'short'" in printed
     history = [model.history_[-1] for model in names["models"].values()]
     assert history == sorted(history)
+
+
+@looks_at("uncertainty")
+def _(names, printed):
+    models, earthquakes = names["models"], names["earthquakes"]
+    assert min(models, key=lambda key: models[key].aic(earthquakes)) == ("poisson", 3)
+    assert min(models, key=lambda key: models[key].bic(earthquakes))[1] == 2
+    assert min(models, key=lambda key: models[key].icl(earthquakes)) == ("negative_binomial", 2)
+    values = names["residuals"]
+    assert np.std(values["poisson", 1]) > np.std(values["poisson", 3])
+    for lower, upper in names["intervals"].values():
+        rates = names["model"].emission_.rates_
+        assert ((lower < rates) & (rates < upper)).all()
 
 
 @looks_at("controllers")

@@ -26,6 +26,12 @@ class Segments(Transitions):
     def chain(self, graph, startprob, transmat, durations):
         return SemiMarkovChain(graph, startprob, transmat, durations)
 
+    def n_parameters(self, starts, transitions):
+        transitions = transitions & ~np.eye(self.n_states, dtype=bool)
+        each = {"negative_binomial": 2, "poisson": 1, "geometric": 1}
+        of_durations = each.get(self.model.duration, self.model.max_duration - 1)
+        return super().n_parameters(starts, transitions) + self.n_states * of_durations
+
     @staticmethod
     def check(startprob, transmat, durations):
         durations = np.array(durations, dtype=np.float64)

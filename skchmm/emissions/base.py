@@ -248,6 +248,10 @@ class Emission(BaseEstimator):
         """Number of free parameters."""
         raise NotImplementedError
 
+    def scales(self) -> dict[str, Any]:
+        """Parameters -> the `Scale` on which each has no bounds; none where nothing is learned."""
+        return {}
+
     def sample(self, path: ArrayLike, random_state: Any = None) -> np.ndarray:
         """Draw one row per step of an integer state path, of shape (n_steps, n_features)."""
         raise NotImplementedError

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .columns import ColumnEmission
+from .scales import Unit
 
 
 class Bernoulli(ColumnEmission):
@@ -33,6 +34,7 @@ class Bernoulli(ColumnEmission):
     """
 
     _neutral: ClassVar[dict[str, float]] = {"probabilities_": 0.5}
+    _discrete = True
     _needs = "0 and 1 (or False and True)"
 
     @classmethod
@@ -50,6 +52,9 @@ class Bernoulli(ColumnEmission):
         with np.errstate(divide="ignore"):
             return np.where(x == 1, np.log(probability), np.log1p(-probability))
 
+    def _cdf(self, x, probability):
+        return np.where(x < 0, 0.0, np.where(x < 1, 1 - probability, 1.0))
+
     def _terms(self, X):
         yield "ones", X
 
@@ -62,6 +67,9 @@ class Bernoulli(ColumnEmission):
             return 0.0
         p = np.clip(self.probabilities_, np.finfo(float).tiny, 1 - np.finfo(float).epsneg)
         return float(smoothing * (np.log(p) + np.log1p(-p)).sum())
+
+    def scales(self) -> dict[str, Any]:
+        return {"probabilities_": Unit}
 
     def _draw(self, rng, probability):
         return (rng.random_sample(probability.shape) < probability).astype(np.int64)

@@ -19,6 +19,7 @@ from .base import (
     sum_by,
 )
 from .priors import check_prior, climb, estimate, log_dirichlet, used_contexts
+from .scales import Simplex
 from .vocabulary import Vocabularies, Vocabulary, columns_of
 
 _MAX_CELLS = 20_000_000
@@ -246,12 +247,34 @@ class Categorical(Emission):
         used = [used_contexts(table.shape[-1], self.order) for table in tables]
         return sum(log_dirichlet(added, table[:, u]) for table, u in zip(tables, used))
 
+    def cdf(self, E: Any) -> tuple[np.ndarray, np.ndarray]:
+        """P(symbol before) and P(symbol not after) each symbol, (n_steps, n_columns, n_states).
+
+        Symbols are in the order of `symbols_`.
+        """
+        tables = self._tables()
+        self._check_cells(E, [table[0].size + 1 for table in tables])
+        bounds = []
+        for j, table in enumerate(tables):
+            upto = np.cumsum(table, axis=-1)
+            both = np.stack([upto - table, upto]).reshape(2, len(table), -1)
+            both = np.concatenate([both, np.full((2, len(table), 1), np.nan)], axis=-1)
+            cells = E.index if E.cells is None else E.cells[:, j]
+            if E.cells is not None and E.index is not None:
+                cells = cells[E.index]
+            bounds.append(both[:, :, cells])
+        below, upto = np.moveaxis(np.stack(bounds, axis=1), -1, 1)
+        return below, upto
+
     def n_parameters(self) -> int:
         # contexts of every length up to order; the other cells of a table are never used
         return sum(
             len(table) * sum(v**k for k in range(self.order + 1)) * (v - 1)
             for table, v in zip(self._tables(), map(len, self._vocabularies()))
         )
+
+    def scales(self) -> dict[str, Any]:
+        return {"probabilities_": Simplex}
 
     def sample(self, path: ArrayLike, random_state: Any = None) -> np.ndarray:
         rng = check_random_state(random_state)

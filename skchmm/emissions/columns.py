@@ -34,6 +34,7 @@ class ColumnEmission(Emission):
 
     # The parameters in the order of `from_parameters`, and what each has without any data.
     _neutral: ClassVar[dict[str, float]] = {}
+    _discrete = False  # True: the values are whole numbers
     _needs = "numbers"  # the values that the family allows, in words
 
     @classmethod
@@ -154,6 +155,20 @@ class ColumnEmission(Emission):
         raise NotImplementedError
 
     # -------------------------------------------------------------- questions
+    def cdf(self, E: Any) -> tuple[np.ndarray, np.ndarray]:
+        """P(value below) and P(value not above) of every value, (n_steps, n_columns, n_states)."""
+        parameters = self._arrays(E.X.shape[1])
+        below, upto = np.full((2, *E.X.shape, len(parameters[0])), np.nan)
+        for j, where in observed_rows(E):
+            x, mine = E.X[where, j][:, None], [values[:, j] for values in parameters]
+            upto[where, j] = self._cdf(x, *mine)
+            below[where, j] = self._cdf(x - 1, *mine) if self._discrete else upto[where, j]
+        return below, upto
+
+    def _cdf(self, x, *parameters):
+        """P(value not above x), for x (n, 1) and the parameters (n_states,) of its column."""
+        raise NotImplementedError
+
     def n_parameters(self) -> int:
         return sum(values.size for values in self._arrays())
 

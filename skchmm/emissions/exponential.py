@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .columns import ColumnEmission, typical_size
+from .scales import Positive
 
 
 class Exponential(ColumnEmission):
@@ -50,12 +51,18 @@ class Exponential(ColumnEmission):
     def _log_density(self, x, rate):
         return np.log(rate) - rate * x
 
+    def _cdf(self, x, rate):
+        return -np.expm1(-rate * x)
+
     def _terms(self, X):
         yield "sum", X
 
     def _fit_sums(self, sums, old, columns, smoothing):
         least = getattr(self, "_least", np.full(self.n_features_in_, np.finfo(float).tiny))
         return (1.0 / np.maximum(sums["sum"] / sums["weight"], least[columns]),)
+
+    def scales(self) -> dict[str, Any]:
+        return {"rates_": Positive}
 
     def _draw(self, rng, rate):
         return rng.exponential(1.0 / rate)

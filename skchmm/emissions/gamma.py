@@ -4,9 +4,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import digamma, gammaln, polygamma
+from scipy.special import digamma, gammainc, gammaln, polygamma
 
 from .columns import ColumnEmission, falling_root
+from .scales import Positive
 
 # The variance is the squared mean over the shape: bounds from a constant to nearly all at zero.
 _SHAPES = (1e-6, 1e6)
@@ -57,6 +58,9 @@ class Gamma(ColumnEmission):
     def _log_density(self, x, shape, scale):
         return (shape - 1) * np.log(x) - x / scale - gammaln(shape) - shape * np.log(scale)
 
+    def _cdf(self, x, shape, scale):
+        return gammainc(shape, x / scale)
+
     def _terms(self, X):
         yield "sum", X
         yield "logs", np.log(X)
@@ -72,6 +76,9 @@ class Gamma(ColumnEmission):
         start = 0.5 / np.maximum(spread, 1e-12)
         shape = falling_root(slope, *_SHAPES, start)
         return shape, mean / shape
+
+    def scales(self) -> dict[str, Any]:
+        return {"shapes_": Positive, "scales_": Positive}
 
     def _draw(self, rng, shape, scale):
         return np.maximum(rng.gamma(shape, scale), np.finfo(float).tiny)

@@ -1,9 +1,11 @@
 """Gaussian emission."""
 
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import ndtr
 from sklearn.utils import check_random_state
 
 from . import numeric
@@ -19,6 +21,7 @@ from .base import (
     read_numeric,
 )
 from .priors import check_prior, log_inverse_wishart
+from .scales import Covariances, Positive, Real, Simplex
 
 _MAX_SUPERVISED_STEPS = 200
 
@@ -103,6 +106,26 @@ class NumericEmission(Emission):
         if hasattr(self, "_shift"):
             return self._shift
         return self.means_.reshape(-1, self.means_.shape[-1]).mean(axis=0)
+
+    def cdf(self, E: Any) -> tuple[np.ndarray, np.ndarray]:
+        """P(value below) of every value by itself, (n_steps, n_columns, n_states), twice."""
+        means, covars = self._components()
+        variances = np.diagonal(full_covars(covars, means.shape[1]), axis1=1, axis2=2)
+        upto = ndtr((E.X[:, :, None] - means.T) / np.sqrt(variances.T))
+        if hasattr(self, "weights_"):  # a mixture
+            upto = (upto.reshape(*E.X.shape, *self.weights_.shape) * self.weights_).sum(axis=-1)
+        return upto, upto
+
+    def scales(self) -> dict[str, Any]:
+        variances = np.diagonal(
+            full_covars(self._components()[1], self.n_features_in_), axis1=1, axis2=2
+        )
+        deviations = np.sqrt(variances).reshape(np.shape(self.means_))
+        found = {"means_": partial(Real, unit=deviations), "covars_": Positive}
+        if self.covariance_type in ("full", "tied"):
+            shared = np.ndim(self.covars_) == 2
+            found["covars_"] = partial(Covariances, shared=shared)
+        return {"weights_": Simplex, **found} if hasattr(self, "weights_") else found
 
     def _fit_labelled(self, E, posteriors):
         """EM over what the labels leave open: missing values and mixture components."""

@@ -20,6 +20,7 @@ from .base import (
 )
 from .counts import read_counts
 from .priors import check_prior, log_dirichlet
+from .scales import Simplex
 
 
 class Multinomial(Emission):
@@ -179,6 +180,9 @@ class Multinomial(Emission):
     def n_parameters(self) -> int:
         n_states, n_columns = np.shape(self.probabilities_)
         return n_states * (n_columns - 1)
+
+    def scales(self) -> dict[str, Any]:
+        return {"probabilities_": Simplex}
 
     def sample(self, path: ArrayLike, random_state: Any = None) -> np.ndarray:
         rng = check_random_state(random_state)

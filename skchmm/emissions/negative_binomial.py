@@ -4,11 +4,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import digamma, gammaln, polygamma
+from scipy.special import betainc, digamma, gammaln, polygamma
 
 from .base import check_posteriors, sum_by
 from .columns import ColumnEmission, falling_root, observed_rows
 from .counts import is_count
+from .scales import Positive
 
 _MIN_MEAN = 1e-10  # a mean of zero would make one later event impossible
 _MIN_SIZE = 1e-6
@@ -44,6 +45,7 @@ class NegativeBinomial(ColumnEmission):
     """
 
     _neutral: ClassVar[dict[str, float]] = {"means_": 1.0, "sizes_": 1.0}
+    _discrete = True
     _needs = "counts (0, 1, 2, ...)"
 
     @classmethod
@@ -57,6 +59,9 @@ class NegativeBinomial(ColumnEmission):
     def _log_density(self, x, mean, size):
         log_p = log_rising(size, x) - gammaln(x + 1) - size * np.log1p(mean / size)
         return log_p + x * np.log(mean / (size + mean))
+
+    def _cdf(self, x, mean, size):
+        return np.where(x < 0, 0.0, betainc(size, np.maximum(x, 0) + 1, size / (size + mean)))
 
     def accumulate(
         self, E: Any, posteriors: np.ndarray, offsets: np.ndarray | None = None
@@ -78,6 +83,9 @@ class NegativeBinomial(ColumnEmission):
         if wide.any():
             size[wide] = _best_size(weights[wide], mean[wide], square[wide])
         return mean, size
+
+    def scales(self) -> dict[str, Any]:
+        return {"means_": Positive, "sizes_": Positive}
 
     def _draw(self, rng, mean, size):
         return rng.poisson(rng.gamma(size, mean / size))

@@ -4,12 +4,14 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import gammaincc
 from sklearn.utils import check_random_state
 
 from . import numeric
 from .base import NEGLIGIBLE, Emission, Frames, check_path, check_posteriors, given, learned
 from .counts import read_counts
 from .priors import check_prior
+from .scales import Positive
 
 # A rate of zero would make one later event impossible.
 _MIN_RATE = 1e-10
@@ -150,8 +152,17 @@ class Poisson(Emission):
         rates = np.asarray(self.rates_, dtype=float)
         return float(np.sum(self.lambdas_prior * np.log(rates) - self.lambdas_weight * rates))
 
+    def cdf(self, E: Any) -> tuple[np.ndarray, np.ndarray]:
+        """P(count below) and P(count not above) of every count, (n_steps, n_columns, n_states)."""
+        rates = learned(self, "rates_", 2, E.X.shape[1]).T
+        x = E.X[:, :, None]
+        return gammaincc(np.maximum(x, 0), rates), gammaincc(x + 1, rates)
+
     def n_parameters(self) -> int:
         return np.size(self.rates_)
+
+    def scales(self) -> dict[str, Any]:
+        return {"rates_": Positive}
 
     def sample(self, path: ArrayLike, random_state: Any = None) -> np.ndarray:
         rates = np.asarray(self.rates_)

@@ -11,6 +11,9 @@ from ..sequences.values import as_numbers
 from .base import Emission, Frames, check_posteriors, is_plain
 from .vocabulary import columns_of
 
+# Fewer rows of scores may be between 0 and 1 by chance, unless they sum to 1.
+_FEW = 10
+
 
 class Precomputed(Emission):
     """X is the log-likelihood itself, with one column per state. Nothing is learned about it.
@@ -126,16 +129,14 @@ class Precomputed(Emission):
             )
 
 
-FEW = 10  # so few numbers may be between 0 and 1 by chance, unless rows sum to 1
-
-
 def _warn_of_probabilities(scores):
     """Ask about scores that look like probabilities; most scores are told by their first row."""
     if scores.shape[1] < 2 or not _inside(scores[:1]) or not _inside(scores):
         return
-    sums = scores.sum(axis=1)
-    few = scores.size < FEW and not np.allclose(sums[~np.isnan(sums)], 1.0)
-    if not few and ((scores > 0) & (scores < 1)).any():
+    known = scores[~np.isnan(scores).any(axis=1)]
+    if len(known) < _FEW and (np.abs(known.sum(axis=1) - 1) > 1e-3).any():
+        return
+    if ((scores > 0) & (scores < 1)).any():
         warnings.warn(
             "X looks like probabilities (all of it is between 0 and 1), but precomputed emissions "
             "are log-likelihoods: did you mean numpy.log(X)? The logarithm of 0 is -inf, which "

@@ -75,6 +75,7 @@ class Product(Emission):
                     f"columns, got {part!r}."
                 )
         numbers = [c for c in product._columns() if _is_number(c)]
+        product._order = sorted(numbers) if numbers else product._columns()
         product.n_features_in_ = max([*numbers, len(product._columns()) - 1]) + 1
         return product
 
@@ -88,7 +89,7 @@ class Product(Emission):
         params: dict[str, Any] = {"emissions": self.emissions}
         if deep and isinstance(self.emissions, Mapping):
             for columns, part in self.emissions.items():
-                name = _name(columns)
+                name = self.name_of(columns)
                 params[name] = part
                 if hasattr(part, "get_params") and not isinstance(part, type):
                     found = part.get_params(deep=True)
@@ -99,7 +100,7 @@ class Product(Emission):
         """Replace the mapping, an emission, or a parameter of one."""
         if "emissions" in params:
             self.emissions = params.pop("emissions")
-        columns_of = {_name(columns): columns for columns in self.emissions}
+        columns_of = {self.name_of(columns): columns for columns in self.emissions}
         inner: dict[Hashable, dict[str, Any]] = {}
         for key, value in params.items():
             # the longest name first: names may have __ in them
@@ -134,6 +135,11 @@ class Product(Emission):
             seen.add(column)
         if len({isinstance(column, str) for column in seen}) > 1:
             raise ValueError(f"Columns are either all names or all numbers; got {list(seen)!r}.")
+
+    @staticmethod
+    def name_of(columns: Any) -> str:
+        """What parameters of an emission are found under."""
+        return "_".join(map(str, _as_tuple(columns)))
 
     def _columns(self):
         return [column for columns in self.emissions for column in _as_tuple(columns)]
@@ -172,6 +178,8 @@ class Product(Emission):
         if not hasattr(X, "columns"):
             X = as_array(X, "X")
             X = X.reshape(-1, 1) if X.ndim == 1 else X
+            if X.ndim != 2:
+                raise ValueError(f"Expected a table of two dimensions, got {X.ndim}.")
         if reset or not self.finds_columns:
             self._check_columns(X.shape[1], reset=reset)
         parts = self._parts()
@@ -284,6 +292,17 @@ class Product(Emission):
     def n_parameters(self) -> int:
         return sum(part.n_parameters() for part in self._parts())
 
+    def cdf(self, E: Any) -> tuple[np.ndarray, np.ndarray]:
+        """P(value below) and P(value not above) of every value, (n_steps, n_columns, n_states).
+
+        The columns are those that have an emission, in the order of the training data.
+        """
+        order = self._order
+        places = np.argsort([order.index(column) for column in self._columns()])
+        parts = [part.cdf(rows) for part, rows in zip(self._parts(), E)]
+        below, upto = (np.concatenate(bounds, axis=1)[:, places] for bounds in zip(*parts))
+        return below, upto
+
     def sample(self, path: ArrayLike, random_state: Any = None) -> Any:
         """Draw rows: a dataframe if columns have names, else an array, of objects if they differ.
 
@@ -294,7 +313,7 @@ class Product(Emission):
         drawn: dict[Any, np.ndarray] = {}
         for columns, part in zip(self.emissions_, self._parts()):
             drawn |= zip(_as_tuple(columns), part.sample(path, rng).T)
-        order = getattr(self, "_order", self._columns())
+        order = self._order
         if self.finds_columns:
             library = getattr(self, "_library", "pandas")
             return import_module(library).DataFrame({column: drawn[column] for column in order})
@@ -313,10 +332,6 @@ def _as_tuple(columns):
 
 def _is_number(column):
     return isinstance(column, (int, np.integer)) and not isinstance(column, bool) and column >= 0
-
-
-def _name(columns):
-    return "_".join(map(str, _as_tuple(columns)))
 
 
 def _describe(columns):

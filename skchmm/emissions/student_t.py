@@ -6,11 +6,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
-from scipy.special import digamma, gammaln, polygamma
+from scipy.special import digamma, gammaln, polygamma, stdtr
 
 from . import numeric
 from .base import check_posteriors, one_hot
 from .columns import ColumnEmission, falling_root, observed_rows
+from .scales import Positive, Real
 
 _DOFS = (0.1, 1e4)  # beyond, hardly to be told from a normal distribution
 _START = 4.0  # degrees of freedom that EM starts with
@@ -64,6 +65,9 @@ class StudentT(ColumnEmission):
 
     def _log_density(self, x, loc, scale, dof):
         return log_density(((x - loc) / scale) ** 2, scale, dof)
+
+    def _cdf(self, x, loc, scale, dof):
+        return stdtr(dof, (x - loc) / scale)
 
     # --------------------------------------------------------------- learning
     def initialise(
@@ -159,6 +163,13 @@ class StudentT(ColumnEmission):
                     for values, value in zip(found, best):
                         values[state, j] = value
         return found
+
+    def scales(self) -> dict[str, Any]:
+        return {
+            "locs_": partial(Real, unit=self.scales_),
+            "scales_": Positive,
+            "dofs_": Positive,
+        }
 
     def _draw(self, rng, loc, scale, dof):
         return loc + scale * rng.standard_normal(dof.shape) / np.sqrt(rng.chisquare(dof) / dof)

@@ -1,12 +1,15 @@
 """Directions with a von Mises distribution."""
 
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import i0e, i1e
+from scipy.stats import vonmises
 
 from .columns import ColumnEmission, falling_root
+from .scales import Positive, Real
 
 _KAPPAS = (1e-8, 1e6)
 
@@ -51,6 +54,11 @@ class VonMises(ColumnEmission):
         angle = -2 * np.sin((x - loc) / 2) ** 2
         return kappa * angle - np.log(2 * np.pi * i0e(kappa))
 
+    def _cdf(self, x, loc, kappa):
+        """From -pi on; scipy counts turns."""
+        x = (x + np.pi) % (2 * np.pi) - np.pi
+        return vonmises.cdf(x - loc, kappa) - vonmises.cdf(-np.pi - loc, kappa)
+
     def _terms(self, X):
         yield "cos", np.cos(X)
         yield "sin", np.sin(X)
@@ -64,6 +72,12 @@ class VonMises(ColumnEmission):
 
         start = length * (2 - length**2) / np.maximum(1 - length**2, 1e-12)
         return np.arctan2(sums["sin"], sums["cos"]), falling_root(slope, *_KAPPAS, start)
+
+    def scales(self) -> dict[str, Any]:
+        return {
+            "locs_": partial(Real, unit=1 / np.sqrt(1 + self.kappas_)),
+            "kappas_": Positive,
+        }
 
     def _draw(self, rng, loc, kappa):
         return (rng.vonmises(loc, kappa) + np.pi) % (2 * np.pi) - np.pi

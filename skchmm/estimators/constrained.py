@@ -2,7 +2,8 @@
 
 `fit`, `log_likelihood` and `score` are in likelihood.py, `predict`, `decode`, `predict_proba`,
 `log_feasibility` and `with_constraints` in base.py, `kbest`, `sample` and other questions in
-questions.py, `explain` and `constraint_costs` in reasons.py.
+questions.py, `explain` and `constraint_costs` in reasons.py, `aic` and its like in criteria.py,
+`pseudo_residuals` in residuals.py, `confidence_intervals` in intervals.py.
 """
 
 from collections.abc import Collection, Hashable
@@ -11,12 +12,14 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 
 from ..inference.stream import ConstrainedStream
+from .intervals import IntervalsMixin
 from .likelihood import LikelihoodModel
 from .questions import QuestionsMixin
 from .reasons import ReasonsMixin
+from .residuals import ResidualsMixin
 
 
-class ConstrainedHMM(QuestionsMixin, ReasonsMixin, LikelihoodModel):
+class ConstrainedHMM(QuestionsMixin, ReasonsMixin, ResidualsMixin, IntervalsMixin, LikelihoodModel):
     """Hidden Markov model with exact inference and learning under path constraints.
 
     The constraints are compiled into a minimal finite automaton, the controller. Viterbi,
@@ -34,10 +37,11 @@ class ConstrainedHMM(QuestionsMixin, ReasonsMixin, LikelihoodModel):
     states : sequence of labels, optional
         The hidden states, in this order. Default: the labels in y, sorted; without y, 0, 1, ...
     emission : str, Emission or scikit-learn estimator, default="auto"
-        "auto" (floating-point columns: Gaussian; anything else: categorical), "categorical",
-        "gaussian", "gmm", "multinomial", "poisson", "precomputed" (X is the log-likelihood of
-        every state), an object from :mod:`skchmm.emissions`, a classifier (its probabilities
-        divided by the class priors) or a density estimator (one clone per state).
+        "auto" (floating-point columns: Gaussian; anything else: categorical; both: a
+        :class:`~skchmm.emissions.Product`), "categorical", "gaussian", "poisson" or another name
+        from the user guide, "precomputed" (X is the log-likelihood of every state), an object from
+        :mod:`skchmm.emissions`, a classifier (its probabilities divided by the class priors) or a
+        density estimator (one clone per state).
     constraints : constraint, Controller, ConstraintMiner or list of them, optional
         What every path must satisfy; a :class:`~skchmm.constraints.Soft` one may be broken, at
         a price. A miner learns constraints from the labels seen in `fit`.

@@ -20,11 +20,16 @@ from .continuous_chunks import CTChunksMixin
 from .continuous_questions import CTQuestionsMixin
 from .continuous_sampling import CTSamplingMixin
 from .em import with_callbacks
+from .intervals import IntervalsMixin
 from .likelihood import LikelihoodModel
 from .rates import Rates, generator_of
+from .residuals import ResidualsMixin
 
 
-class CTConstrainedHMM(CTQuestionsMixin, CTSamplingMixin, CTChunksMixin, LikelihoodModel):
+class CTConstrainedHMM(
+    CTQuestionsMixin, CTSamplingMixin, CTChunksMixin, ResidualsMixin, IntervalsMixin,
+    LikelihoodModel,
+):  # fmt: skip
     """Hidden Markov model in continuous time, exact under path constraints.
 
     The hidden state can jump at any time, with the rates of a generator. The observations come at

@@ -25,6 +25,7 @@ from ..sequences.forms import read_labels
 from ..sequences.labels import choose_states, read_known
 from .base import SequenceEstimator, all_or_nothing
 from .chunks import ChunksMixin
+from .criteria import CriteriaMixin
 from .em import (
     CallbackSupportMixin,
     Data,
@@ -46,7 +47,7 @@ from .statistics import Statistics, digest
 from .transitions import Transitions
 
 
-class LikelihoodModel(ChunksMixin, CallbackSupportMixin, SequenceEstimator):
+class LikelihoodModel(ChunksMixin, CriteriaMixin, CallbackSupportMixin, SequenceEstimator):
     """An estimator with an emission and with dynamics: how states follow each other."""
 
     # scikit-learn takes a sample_weight in the signature of fit for a weight of exchangeable rows

@@ -14,6 +14,7 @@ from .transitions import (
     holds,
     known_pairs,
     known_probabilities,
+    n_free_of,
     normalise,
     pseudocounts,
     read_fixed,
@@ -98,6 +99,14 @@ class Rates:
         for i, j in zero_jumps:
             rates[i, j] = 0.0
         return startprob, generator_of(rates)
+
+    def n_parameters(self, starts, jumps):
+        """Free ones, given which starts (S,) and which jumps (S, S) are of any use."""
+        free = np.ones(jumps.shape, dtype=bool) if self.fixed is None else np.isnan(self.fixed)
+        if self.model.semantics != "observed":  # there the chain is free between observations
+            free &= jumps
+        np.fill_diagonal(free, False)
+        return n_free_of(starts, self.start_fixed) + int(free.sum())
 
     @staticmethod
     def check(startprob, generator):

@@ -76,6 +76,10 @@ class Transitions:
             transmat[i, j] = 0.0
         return startprob, transmat
 
+    def n_parameters(self, starts, transitions):
+        """Free ones, given which starts (S,) and which transitions (S, S) are of any use."""
+        return n_free_of(starts, self.start_fixed) + n_free_of(transitions, self.fixed)
+
     @staticmethod
     def check(startprob, transmat):
         """Known parameters as arrays; what they cannot be is an error."""
@@ -162,6 +166,17 @@ def pseudocounts(smoothing, prior, shape, name, fixed=None):
             "posterior has no maximum."
         )
     return added
+
+
+def n_free_of(usable, fixed):
+    """Free probabilities in rows that sum to 1; ``fixed`` has numbers where they are given."""
+    usable = np.atleast_2d(usable)
+    if fixed is None:
+        return int(np.maximum(usable.sum(axis=1) - 1, 0).sum())
+    fixed = np.atleast_2d(fixed)
+    left = 1.0 - np.where(np.isnan(fixed), 0.0, fixed).sum(axis=1)
+    n_free = (usable & np.isnan(fixed)).sum(axis=1)
+    return int(np.maximum(n_free - 1, 0)[left > 1e-12].sum())
 
 
 def read_fixed(fixed, shape, name):

@@ -313,6 +313,10 @@ class AnswersMixin(QuestionsMixin):
         found = np.real(vectors[:, np.argmax(values.real)])
         return found / found.sum()
 
+    def _n_parameters(self):
+        """As hmmlearn counts them; its subclasses may count others."""
+        return sum(self._get_n_fit_scalars_per_param().values())
+
     def aic(self, X: Any, lengths: Collection[int] | None = None, *, groups: Any = None) -> float:
         """Akaike's information criterion: the lower, the better.
 
@@ -324,8 +328,7 @@ class AnswersMixin(QuestionsMixin):
         -------
         float
         """
-        log_prob = self.score(X, lengths=lengths, groups=groups)
-        return -2 * log_prob + 2 * sum(self._get_n_fit_scalars_per_param().values())
+        return super().aic(X, lengths=lengths, groups=groups)
 
     def bic(self, X: Any, lengths: Collection[int] | None = None, *, groups: Any = None) -> float:
         """The Bayesian information criterion: the lower, the better.
@@ -338,6 +341,17 @@ class AnswersMixin(QuestionsMixin):
         -------
         float
         """
-        log_prob = self.score(X, lengths=lengths, groups=groups)
-        n_steps = self._read(X, lengths, groups).n_steps
-        return -2 * log_prob + sum(self._get_n_fit_scalars_per_param().values()) * np.log(n_steps)
+        return super().bic(X, lengths=lengths, groups=groups)
+
+    def icl(self, X: Any, lengths: Collection[int] | None = None, *, groups: Any = None) -> float:
+        """The integrated completed likelihood: the lower, the better.
+
+        Parameters
+        ----------
+        X, lengths, groups : the sequences
+
+        Returns
+        -------
+        float
+        """
+        return super().icl(X, lengths=lengths, groups=groups)

@@ -113,3 +113,33 @@ def parameters(emission):
             if array is not None:
                 found[name, j] = array
     return found
+
+
+# Known parameters of two states.
+KNOWN = {
+    "poisson": Poisson.from_parameters([[1.0], [7.0]]),
+    "diag": Gaussian.from_parameters([[0.0, 1.0], [3.0, 0.0]], [[1.0, 2.0], [2.0, 1.0]]),
+    "spherical": Gaussian.from_parameters([[0.0, 1.0], [3.0, 0.0]], [1.0, 2.0], "spherical"),
+    "full": Gaussian.from_parameters(
+        [[0.0, 1.0], [3.0, 0.0]], [[[1.0, 0.5], [0.5, 2.0]], np.eye(2)], "full"
+    ),
+    "tied": Gaussian.from_parameters([[0.0, 1.0], [3.0, 0.0]], [[1.0, 0.5], [0.5, 2.0]], "tied"),
+    "gmm": GMM.from_parameters(
+        [[0.3, 0.7]] * 2, [[[0.0], [3.0]], [[7.0], [12.0]]], np.ones((2, 2, 1))
+    ),
+    "lognormal": LogNormal.from_parameters([[0.0], [2.0]], [[1.0], [0.5]]),
+    "categorical": Categorical.from_parameters([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6]]),
+    "columns": Categorical.from_parameters([[[0.7, 0.3], [0.2, 0.8]], [[0.9, 0.1], [0.4, 0.6]]]),
+    "bernoulli": Bernoulli.from_parameters([[0.2, 0.5], [0.9, 0.3]]),
+    "exponential": Exponential.from_parameters([[1.0], [0.1]]),
+    "gamma": Gamma.from_parameters([[1.0], [5.0]], [[1.0], [2.0]]),
+    "negative_binomial": NegativeBinomial.from_parameters([[1.0], [9.0]], [[1.5], [3.0]]),
+    "student_t": StudentT.from_parameters([[0.0], [5.0]], [[1.0], [2.0]], [[3.0], [4.0]]),
+    "von_mises": VonMises.from_parameters([[0.0], [2.0]], [[3.0], [4.0]]),
+    "product": Product.from_parameters(
+        {
+            (2, 0): Gaussian.from_parameters([[0.0, 1.0], [3.0, 0.0]], [[1.0, 2.0], [2.0, 1.0]]),
+            1: Poisson.from_parameters([[1.0], [7.0]]),
+        }
+    ),
+}

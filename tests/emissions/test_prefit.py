@@ -145,13 +145,14 @@ def test_mistakes(data):
 
 
 def test_scores_between_0_and_1_are_asked_about():
-    X = np.array([[0.3, 0.4], [0.9, 0.8]])
+    X = np.tile([[0.3, 0.4], [0.9, 0.8]], (6, 1))
     model = ConstrainedHMM.from_parameters([0.5, 0.5], np.full((2, 2), 0.5))
     with pytest.warns(UserWarning, match=r"between 0 and 1.*did you mean numpy.log\(X\)"):
         model.predict(X)
     with pytest.warns(UserWarning, match="did you mean"):
         model.predict(pd.DataFrame(X))
     model.predict(X - 1)
+    model.predict(X[:3])  # which may be chance
     model.predict(np.zeros((2, 2)))
 
 

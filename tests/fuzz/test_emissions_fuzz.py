@@ -14,13 +14,21 @@ from skchmm import ConstrainedHMM, InfeasibleSequenceError
 from skchmm.constraints import Precedence
 from skchmm.emissions import (
     GMM,
+    Bernoulli,
     Categorical,
     ClassifierEmission,
     DensityEmission,
+    Exponential,
+    Gamma,
     Gaussian,
+    LogNormal,
     Multinomial,
+    NegativeBinomial,
     Poisson,
     Precomputed,
+    Product,
+    StudentT,
+    VonMises,
     resolve,
 )
 from skchmm.sequences import (
@@ -48,7 +56,16 @@ EMISSIONS = {
     "precomputed": Precomputed(),
     "classifier": ClassifierEmission(LogisticRegression()),
     "density": DensityEmission(KernelDensity()),
+    "bernoulli": Bernoulli(),
+    "exponential": Exponential(),
+    "gamma": Gamma(),
+    "lognormal": LogNormal(),
+    "negative_binomial": NegativeBinomial(),
+    "student_t": StudentT(),
+    "von_mises": VonMises(),
+    "product": Product({0: StudentT()}),
 }
+POSITIVE = ("exponential", "gamma", "lognormal")
 each_emission = pytest.mark.parametrize("name", EMISSIONS)
 tables = st.one_of(arrays(), frames(), series)
 
@@ -100,8 +117,12 @@ def test_one_sequence_scores_the_same_in_a_batch(name, data):
         gaps = gaps[:, :1]  # other gaps are for their models to refuse
     if name.startswith("categorical"):
         X = rng.choice(np.array(["a", "b", "c", 1, None], dtype=object), size=(n, n_columns))
-    elif name in ("multinomial", "poisson"):
+    elif name in ("multinomial", "poisson", "negative_binomial"):
         X = np.where(gaps, np.nan, rng.poisson(3, size=(n, n_columns)))
+    elif name == "bernoulli":
+        X = np.where(gaps, np.nan, rng.integers(2, size=(n, n_columns)))
+    elif name in POSITIVE:
+        X = np.where(gaps, np.nan, rng.gamma(1.0, 10.0 ** rng.integers(-5, 6), size=(n, n_columns)))
     else:
         X = np.where(gaps, np.nan, rng.normal(size=(n, n_columns)) * 10.0 ** rng.integers(-5, 6))
     offsets = np.concatenate([[0], np.cumsum(lengths)])
