@@ -77,7 +77,7 @@ def as_array(values, name):
 
 
 def of_series(values):
-    """A series of pandas, polars or Arrow as a plain array; whole numbers stay whole beside gaps."""
+    """A series of pandas, polars or Arrow as a plain array; whole numbers stay whole by gaps."""
     if _library(values) == "pyarrow":
         return _of_arrow(values)
     if hasattr(getattr(values, "dtype", None), "na_value") and values.isna().any():

@@ -62,7 +62,7 @@ def test_whole_sequences(kind, rows, tmp_path):
     found = [pickle.loads(pickle.dumps(chunk))() for chunk in chunks]
     assert [chunk.n_rows for chunk in chunks] == [len(part["groups"]) for part in found]
     ids = [list(dict.fromkeys(part["groups"].to_pylist())) for part in found]
-    assert sum(ids, []) == [f"subject {k}" for k in range(len(LENGTHS))]
+    assert [each for part in ids for each in part] == [f"subject {k}" for k in range(len(LENGTHS))]
     for part in found[:-1]:
         last = part["groups"].to_pylist().count(part["groups"][-1].as_py())
         assert rows <= len(part["groups"]) < rows + last
@@ -103,7 +103,7 @@ def test_what_cannot_be_read(tmp_path):
     with pytest.raises(ValueError, match="rows must be"):
         read_sequences(TABLE, "who", rows=0)
     mixed = TABLE.take([0, 1, 10, 2])
-    with pytest.raises(ValueError, match="'subject 0' are not. Sort the table"):
+    with pytest.raises(ValueError, match=r"'subject 0' are not\. Sort the table"):
         read_sequences(mixed, "who")
     with pytest.raises(ValueError, match="no id"):
         read_sequences(pa.table({"who": ["a", None], "x": [1, 2]}), "who")
