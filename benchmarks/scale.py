@@ -208,7 +208,7 @@ def main():
         small = min(n, 10_000_000)
         fit, by_chunks = overhead(model, paths, small, options.repeats)
         print(
-            f"CPU of an iteration over {small:,} steps: fit {fit:.3f} s, chunks one after the other "
+            f"CPU of an iteration over {small:,} steps: fit {fit:.3f} s, chunks one by one "
             f"{by_chunks:.3f} s, ratio {by_chunks / fit:.3f} (at most 1.05)"
         )
         before = bare_gain()
@@ -216,7 +216,7 @@ def main():
         after = bare_gain()
         print(
             f"two workers over {n:,} steps: {one:.1f} s / {two:.1f} s = {one / two:.2f} times as "
-            f"fast (at least 1.7); two bare processes gain {before:.2f} before and {after:.2f} after"
+            f"fast (at least 1.7); two bare processes gain {before:.2f} and {after:.2f} just now"
         )
         sizes = [max(n // 100, CHUNK), max(n // 10, CHUNK), n]
         peaks = [memory(size, folder) for size in sizes]
@@ -253,8 +253,8 @@ def forecast(cpu_per_step, task, result, driver):
         f"  driver   {n_chunks:,} x {driver * 1e6:.0f} us = {n_chunks * driver:,.1f} s, holding",
         f"           log2({n_chunks:,}) = {hold:.0f} statistics of {result:,} bytes",
         "  memory   of a worker that of one chunk, whatever the number of steps",
-        "CPU is proportional to the steps; tasks, traffic and work of the driver to the chunks; what the",
-        "driver holds, to the logarithm of the chunks. per_task makes the latter smaller still.",
+        "CPU is proportional to the steps; tasks, traffic and work of the driver to the chunks;",
+        "what the driver holds, to the logarithm of the chunks.",
     ):
         print(line)
 

@@ -12,6 +12,7 @@ from ..inference.chain import Smoothed, mark_infeasible
 from ..inference.schedule import spread
 from ..inference.settings import settings
 from .draws import draw_nodes
+from .filtering import filter_marginals
 from .generator import Gaps
 from .kbest import best_distinct_paths
 from .log_space import LogExponential, smooth_log
@@ -265,6 +266,11 @@ class ContinuousChain:
         time = stays[members].sum()
         visits = smoothed.posteriors[0, members].sum() + jumps[~members][:, members].sum()
         return time, visits, time / visits if visits > 0 else np.nan
+
+    def filter(self, frames, offsets, *, n_jobs=None):
+        """P(x_t | y_0..y_t, a completion is feasible), (n_steps, S); NaN once no path is left."""
+        self._check(frames, offsets)
+        return filter_marginals(self, frames, offsets)
 
     def log_first(self):
         first = np.full(self.graph.n_nodes, -np.inf)

@@ -107,7 +107,7 @@ def recipe(name):
 
 
 def check_recipe(name, **names):
-    """Run a recipe of the user guide: it learns as the builtin map does, and labels as `predict`."""
+    """Run a recipe of the user guide: it learns as the builtin map does, labels as `predict`."""
     import pandas as pd
 
     X, _, _ = labelled()
