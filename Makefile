@@ -4,6 +4,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 FLOOR_VENV ?= .venv-floor
+ENGINES_VENV ?= .venv-engines
 # For pytest, e.g. make test ARGS="tests/test_graph.py -n 0 -x"
 ARGS ?=
 NAME ?=
@@ -35,13 +36,14 @@ SITE_PACKAGES := 'import sysconfig; print(sysconfig.get_path("purelib"))'
 # the names of tests, and so on the order in which a set prints.
 TEST_ENV := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONHASHSEED=0
 
-.PHONY: help demo test test-floor fuzz test-random sanitize lint format bench paper doc doc-check wheel sdist build clean
+.PHONY: help demo test test-floor test-engines fuzz test-random sanitize lint format bench paper doc doc-check wheel sdist build clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo        label genes of the fruit fly without and with rules; writes demo.png"
 	@echo "make test        all tests, the code in README and docs included"
 	@echo "make test-floor  the same with the oldest supported numpy, scipy and scikit-learn"
+	@echo "make test-engines  search, prediction and learning on Dask, Ray and Spark (which needs Java)"
 	@echo "make fuzz        wrong input of every kind for hours; fewer: make fuzz EXAMPLES=1000"
 	@echo "make test-random the random tests with fresh cases, TIMES=10 times as many, from SEED="
 	@echo "make sanitize    kernels under sanitizers of memory, undefined behaviour and threads"
@@ -101,6 +103,18 @@ $(FLOOR_VENV)/.packages: pyproject.toml Makefile | $(VENV)/.kernels
 # Old releases warn of their own age, so warnings are not errors here.
 test-floor: $(FLOOR_VENV)/.packages $(VENV)/.kernels
 	$(TEST_ENV) $(FLOOR_VENV)/bin/python -m pytest -n auto -W default $(ARGS)
+
+$(ENGINES_VENV)/.packages: pyproject.toml Makefile | $(VENV)/.kernels
+	$(PYTHON) -m venv $(ENGINES_VENV)
+	$(REQUIREMENTS) test engines > $(ENGINES_VENV)/requirements.txt
+	$(ENGINES_VENV)/bin/python -m pip install -q -r $(ENGINES_VENV)/requirements.txt
+	echo "$(CURDIR)" > $$($(ENGINES_VENV)/bin/python -c $(SITE_PACKAGES))/skchmm-checkout.pth
+	@touch $@
+
+# Engines start processes of their own, so tests run one after the other. They warn a lot.
+test-engines: $(ENGINES_VENV)/.packages $(VENV)/.kernels
+	@command -v java > /dev/null || echo "there is no Java: the tests of Spark are skipped"
+	$(TEST_ENV) $(ENGINES_VENV)/bin/python -m pytest -W default tests/engines tests/datasets/test_tables.py $(ARGS)
 
 fuzz: $(VENV)/.kernels $(VENV)/.packages
 	@echo "replay with: make fuzz SEED=$(SEED) EXAMPLES=$(EXAMPLES)"

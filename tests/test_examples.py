@@ -108,6 +108,14 @@ def _(names, printed):
         assert ((lower < rates) & (rates < upper)).all()
 
 
+@looks_at("chunks")
+def _(names, printed):
+    assert printed.count("same bits: True") == 2
+    assert names["apart"] < 1e-12
+    found = names["model"].emission_.means_[names["order"], 0]
+    assert found == pytest.approx(names["LEVELS"], abs=0.1)
+
+
 @looks_at("controllers")
 def _(names, printed):
     sizes = [len(controller.accept) for controller in names["controllers"]]

@@ -8,7 +8,18 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parent.parent / "skchmm"
-OPTIONAL = ["pandas", "polars", "matplotlib", "rich", "hmmlearn", "pytest", "hypothesis"]
+OPTIONAL = [
+    "pandas",
+    "polars",
+    "pyarrow",
+    "matplotlib",
+    "rich",
+    "hmmlearn",
+    "pytest",
+    "hypothesis",
+    "dask",
+    "distributed",
+]
 
 # Which folders (or modules at the root) each may import from, besides itself.
 FOUNDATION = {"_kernels", "exceptions"}

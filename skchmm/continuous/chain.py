@@ -12,6 +12,7 @@ from ..inference.chain import Smoothed, mark_infeasible
 from ..inference.schedule import spread
 from ..inference.settings import settings
 from .draws import draw_nodes
+from .filtering import filter_marginals
 from .generator import Gaps
 from .kbest import best_distinct_paths
 from .log_space import LogExponential, smooth_log
@@ -289,6 +290,11 @@ class ContinuousChain:
         grid = np.minimum(grid, readings[lasting, None])
         marginals = self.marginals_at(frames, readings, grid.ravel())[:, members].sum(axis=1)
         return float(lengths @ (marginals.reshape(grid.shape) @ shares))
+
+    def filter(self, frames, offsets, *, n_jobs=None):
+        """P(x_t | y_0..y_t, a completion is feasible), (n_steps, S); NaN once no path is left."""
+        self._check(frames, offsets)
+        return filter_marginals(self, frames, offsets)
 
     def log_first(self):
         first = np.full(self.graph.n_nodes, -np.inf)

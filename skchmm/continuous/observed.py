@@ -7,6 +7,7 @@ from .._kernels.continuous.steps import Steps
 from .chain import ContinuousChain
 from .generator import Generator
 from .log_space import LogExponential, smooth_log, sum_rows
+from .semantics import reachable
 
 
 class ObservedChain(ContinuousChain):
@@ -96,6 +97,16 @@ class ObservedChain(ContinuousChain):
         matrices, log_scales = self.rates.matrices(lengths)
         with np.errstate(divide="ignore"):
             return np.log(matrices) + log_scales[:, None, None]
+
+    def ahead(self, matrix, t, v):
+        sources, targets, base = self._edges(t)
+        return np.bincount(targets, v[sources] * matrix.ravel()[base], len(v))
+
+    def reaches(self, positive):
+        S = self.graph.n_states
+        if not positive:
+            return np.eye(S)
+        return (reachable(self.generator) | np.eye(S, dtype=bool)).astype(np.float64)
 
     def columns(self, matrix, t, nodes):
         sources, targets, base = self._edges(t)

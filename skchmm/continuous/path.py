@@ -67,6 +67,14 @@ class PathChain(ContinuousChain):
         place[order] = np.arange(len(order))
         return smoothed.posteriors[place[T:]]
 
+    def ahead(self, matrix, t, v):
+        """A vector over the nodes after the gap before step t, whose matrix this is."""
+        return v @ matrix
+
+    def reaches(self, positive):
+        """What can follow what over a gap, as a matrix of ones and zeros."""
+        return (self._possible(positive) == 0.0).astype(np.float64)
+
     def columns(self, matrix, t, nodes):
         """Into each of some nodes at step t, (n, N)."""
         return matrix[:, nodes].T

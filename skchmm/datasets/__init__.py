@@ -7,9 +7,11 @@ from .genes import load_fly_genes
 from .oil import load_oil_prices
 from .ordonez import load_ordonez
 from .runs import load_runs
+from .tables import SequenceChunk, read_sequences
 from .transcripts import load_transcripts
 
 __all__ = [
+    "SequenceChunk",
     "get_data_home",
     "load_casas",
     "load_fly_genes",
@@ -19,4 +21,5 @@ __all__ = [
     "load_transcripts",
     "make_chain",
     "make_protocol",
+    "read_sequences",
 ]

@@ -155,7 +155,7 @@ class SequenceEstimator(RulesMixin, SavedMixin, DocumentedMixin, BaseEstimator):
                         lambda begin, end: self._frames(sequences.part(begin, end)),
                         sequences.n_sequences, n_steps, n_states, None if shares else least,
                     )  # fmt: skip
-        with Allowed(threads_of(self.n_jobs)):
+        with Allowed(threads_of(self.n_jobs, sequences.n_steps)):
             return self._frames(sequences)
 
     # ------------------------------------------------------------- the chain

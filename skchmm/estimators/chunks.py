@@ -309,7 +309,7 @@ class ChunksMixin:
         """Some sequences of a chunk, cut where they are too long to start from."""
         sequences, labels, sample_weight = self._raw_chunk(**found)
         weights, ranges = read_weights(sample_weight, sequences), sequences.ranges
-        out: tuple[list, ...] = ([], [], [], [])
+        out = ([], [], [], [])
         for s in wanted:
             begin, end = ranges[s]
             rows = slice(begin, min(end, begin + SAMPLE_STEPS))

@@ -21,6 +21,40 @@ MAX_VISITS = 10_000
 class CTQuestionsMixin(AskingMixin):
     """Other paths, probabilities and reasons, for a `LikelihoodModel` in continuous time."""
 
+    def filter_proba(
+        self,
+        X: Any,
+        times: Any = None,
+        *,
+        lengths: Collection[int] | None = None,
+        groups: Any = None,
+    ) -> np.ndarray | list[np.ndarray]:
+        """P(x_t | y_0..y_t, some completion is feasible): marginals that do not look ahead.
+
+        Parameters
+        ----------
+        X, times, lengths, groups : the sequences
+
+        Returns
+        -------
+        ndarray (n_steps, S), or a list of them; columns as in `classes_`
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skchmm import CTConstrainedHMM
+        >>> from skchmm.constraints import StartsIn
+        >>> model = CTConstrainedHMM.from_parameters(
+        ...     [0.5, 0.5], [[-1.0, 1.0], [1.0, -1.0]], states=["a", "b"],
+        ...     constraints=StartsIn("a"))
+        >>> model.filter_proba(np.zeros((3, 2)), times=[0.0, 0.1, 9.0]).round(2)
+        array([[1.  , 0.  ],
+               [0.91, 0.09],
+               [0.5 , 0.5 ]])
+        """
+        sequences = self._read(X, lengths, groups, times=times)
+        return sequences.restore(self._filter(sequences))
+
     def decode_path(
         self,
         X: Any,

@@ -259,7 +259,7 @@ def parts_of(emission, data, n_states, n_jobs, *, least):
     whole = Part(data.encoded, data.offsets, data.weights, data.known, gaps)
     if least is None:
         return [whole]
-    n_threads = 1 if emission._shares_work else threads_of(n_jobs)
+    n_threads = 1 if emission._shares_work else threads_of(n_jobs, data.offsets[-1])
     ranges = ranges_of(data.offsets, n_threads, least=least, most=steps_at_once(n_states))
     return [whole] if len(ranges) == 1 else [_part(emission, data, *r) for r in ranges]
 
@@ -287,7 +287,7 @@ def expect(chain, emission, parts, n_jobs, *, accumulate, check=None):
     check : callable, optional
         May refuse frames.
     """
-    one = len(parts) == 1
+    one, n_threads = len(parts) == 1, threads_of(n_jobs, sum(part.offsets[-1] for part in parts))
 
     def run(part, n_jobs=None):
         frames = emission.log_likelihood(part.encoded)
@@ -302,10 +302,10 @@ def expect(chain, emission, parts, n_jobs, *, accumulate, check=None):
         return _collect(smoothed, frames, part, accumulate, keep=one)
 
     if one or emission._shares_work:
-        with Allowed(threads_of(n_jobs)):
+        with Allowed(n_threads):
             found = [run(part, n_jobs) for part in parts]
     else:
-        found = each([partial(run, part) for part in parts], threads_of(n_jobs))
+        found = each([partial(run, part) for part in parts], n_threads)
     return found[0] if one else _added(found)
 
 

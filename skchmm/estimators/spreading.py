@@ -62,11 +62,12 @@ class Spread:
         """What a task gives for each item, in order; `wanted` chooses chunks and says more."""
         items = Items(self.chunks, self.per_task, wanted)
         number = -1
-        for number, found in enumerate(self.map(task, items)):
+        given = list(items) if isinstance(self.chunks, (list, tuple)) else items  # some maps ask
+        for number, found in enumerate(self.map(task, given)):
             found = _result_of(found)
             if found is None:  # by a worker that does not know the model
                 item = next(islice(items, number, None))
-                found = _result_of(next(iter(self.map(task.whole(), OneItem(item)))))
+                found = _result_of(next(iter(self.map(task.whole(), [item]))))
             if not isinstance(found, tuple) or len(found) != 2:
                 raise TypeError(
                     f"map must return what the function returns; it gave {type(found).__name__}. "
@@ -112,6 +113,10 @@ class Items:
         self.chunks, self.per_task, self.wanted = chunks, per_task, wanted
         self.firsts = None  # numbers of the first chunks of items, as far as they were taken
 
+    def __len__(self):
+        n = len(self.chunks) if self.wanted is None else len(self.wanted)
+        return -(-n // (self.per_task if self.wanted is None else 1))
+
     def __iter__(self):
         item, firsts = [], []
         self.firsts = self.firsts or firsts
@@ -127,13 +132,6 @@ class Items:
         if item:
             firsts.append(item[0][0])
             yield item
-
-
-class OneItem(list):
-    """A list of the one item."""
-
-    def __init__(self, item):
-        super().__init__([item])
 
 
 def _result_of(found):

@@ -1,5 +1,6 @@
 """What an E-step finds out about some sequences, in a form that adds up."""
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -229,14 +230,29 @@ def _feed(found, thing):
             _feed(found, part)
     elif isinstance(thing, (str, bytes, int, float, bool, np.generic, type(None))):
         found.update(f"{type(thing).__name__}{thing!r},".encode())
+    elif isinstance(thing, np.ndarray):
+        found.update(f"{thing.shape}{thing.tolist()!r}".encode())
+    elif type(thing).__module__.startswith("skchmm."):
+        found.update(type(thing).__name__.encode())
+        _feed(found, thing.__getstate__())
     else:
         found.update(hash_of_object(thing).encode())
 
 
 def digest_of_rows(array):
-    """A digest of large data at the speed of memory; None where it is not plain."""
+    """A digest of large data at the speed of memory; None where it is not plain.
+
+    A file that is mapped to be read is known by its name and its last change.
+    """
     if type(array) not in (np.ndarray, np.memmap) or array.dtype.hasobject or array.ndim > 2:
         return None
+    file = array
+    while file is not None and not isinstance(file, np.memmap):
+        file = getattr(file, "base", None)
+    if file is not None and file.mode == "r" and file.filename is not None:
+        place = array.ctypes.data - file.ctypes.data + file.offset
+        where = str(file.filename), os.stat(file.filename).st_mtime_ns, place
+        return digest(*where, array.dtype.str, array.shape, array.strides)
     sums, row_bytes = np.zeros(_COLUMNS, dtype=np.uint64), array[:1].nbytes
     rows = max(1, (1 << 20) // max(row_bytes, 1))
     for begin in range(0, len(array), rows):

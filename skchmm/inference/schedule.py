@@ -10,6 +10,8 @@ from operator import index
 
 import numpy as np
 from joblib import cpu_count
+from joblib.parallel import get_active_backend
+from threadpoolctl import ThreadpoolController
 
 from .._kernels.shared.interrupt import Together
 from .._kernels.shared.threads import Allowed
@@ -21,19 +23,52 @@ MOST_THREADS = 1024
 
 
 # ------------------------------------------------------------------- threads
-def threads_of(n_jobs):
-    """How many threads a number of jobs stands for, as elsewhere in scikit-learn."""
+def threads_of(n_jobs, n_steps=0):
+    """How many threads a number of jobs stands for, as elsewhere in scikit-learn.
+
+    None stands for what ``joblib.parallel_config`` says, otherwise for one; with few steps, for one
+    without a question. Under joblib's sequential backend there is always one.
+    """
     if n_jobs is None:
+        if n_steps < settings.threaded_steps:
+            return 1
+    else:
+        n_jobs = index(n_jobs)
+        if n_jobs == 0:
+            raise ValueError("n_jobs == 0 has no meaning: give a number of threads, or -1 for all.")
+        if n_jobs == 1:
+            return 1
+    backend, configured = get_active_backend()
+    wanted = configured if n_jobs is None else n_jobs
+    if wanted is None or type(backend).__name__ == "SequentialBackend":
         return 1
-    n_jobs = index(n_jobs)
-    if n_jobs == 0:
-        raise ValueError("n_jobs == 0 has no meaning: give a number of threads, or -1 for all.")
-    return min(n_jobs, MOST_THREADS) if n_jobs > 0 else max(_n_processors() + 1 + n_jobs, 1)
+    if n_jobs is not None and n_jobs > 0:
+        return min(n_jobs, MOST_THREADS)
+    # what a configuration says may be meant for a cluster
+    return min(wanted, _n_available()) if wanted > 0 else max(_n_available() + 1 + wanted, 1)
+
+
+def _n_available():
+    """Processors that this process may keep busy.
+
+    Workers of joblib, Dask and Ray are told by OMP_NUM_THREADS what their share is.
+    """
+    limits = [_n_processors()]
+    told = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
+    if told.isdigit() and int(told) > 0:
+        limits.append(int(told))
+    limits += [each["num_threads"] for each in _pools().info() if each["user_api"] == "openmp"]
+    return max(1, min(limits))
+
+
+@lru_cache(maxsize=1)
+def _pools():
+    return ThreadpoolController()
 
 
 def spread(run, offsets, n_jobs):
     """The results of run(begin, end) for ranges of sequences, one range per thread."""
-    n_threads = threads_of(n_jobs)
+    n_threads = threads_of(n_jobs, offsets[-1])
     return each([partial(run, *part) for part in ranges_of(offsets, n_threads)], n_threads)
 
 
@@ -151,7 +186,7 @@ def work_through(prepare, frames, offsets, n_jobs, row_bytes, *, counts=False):
         with Allowed(n_threads if frames.least is None else 1):
             return frames.of_sequences(offsets, begin, end)
 
-    n_threads = threads_of(n_jobs)
+    n_threads = threads_of(n_jobs, offsets[-1])
     if not isinstance(frames, PendingFrames):
         return run(frames, 0, len(offsets) - 1, n_threads)
     most = steps_at_once(frames.n_states)

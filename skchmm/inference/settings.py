@@ -42,6 +42,9 @@ class Settings:
     counted_ranges: int = 32
     counted_steps: int = 10_000  # the fewest steps of a range
 
+    # With fewer steps, n_jobs=None does not ask joblib for more threads than one.
+    threaded_steps: int = 20_000
+
     # Continuous time: bytes of matrices that are kept at a time, and how little may be left out of
     # a sum of probabilities, in turn, until its lower and upper bounds agree.
     matrix_bytes: int = 256 * MiB

@@ -27,7 +27,15 @@ from scipy.sparse import issparse
 from sklearn.exceptions import DataConversionWarning
 
 from .._kernels.data.rows import cut, ends_of, join
-from .values import as_array, concatenate, is_plain_type, missing_in, plain
+from .values import (
+    as_array,
+    concatenate,
+    is_plain_type,
+    missing_in,
+    of_arrow_table,
+    plain,
+    refuse_lazy,
+)
 
 # Types of arrays that are used as they are; other ones may be too, after a closer look.
 PLAIN = frozenset(map(np.dtype, ("f8", "f4", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1", "?")))
@@ -408,6 +416,9 @@ def _is_plain(dtype):
 
 def _rows(X, name):
     """An array, or a dataframe that scikit-learn can validate, from anything array-like."""
+    refuse_lazy(X, name)
+    if type(X).__module__.startswith("pyarrow.") and hasattr(X, "schema"):
+        return of_arrow_table(X)
     if hasattr(X, "columns") and hasattr(X, "shape"):
         return X
     return as_array(X, name)

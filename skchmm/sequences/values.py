@@ -1,5 +1,6 @@
 """Values as plain numpy arrays, in which None, NaN and NaT alone stand for "not observed"."""
 
+import importlib
 import sys
 
 import numpy as np
@@ -76,7 +77,9 @@ def as_array(values, name):
 
 
 def of_series(values):
-    """A series of pandas or polars as a plain array; whole numbers stay whole beside gaps."""
+    """A series of pandas, polars or Arrow as a plain array; whole numbers stay whole by gaps."""
+    if _library(values) == "pyarrow":
+        return _of_arrow(values)
     if hasattr(getattr(values, "dtype", None), "na_value") and values.isna().any():
         return plain(values.to_numpy(dtype=object, na_value=None))
     array = values.to_numpy()
@@ -86,6 +89,52 @@ def of_series(values):
         out[:] = values.to_list()
         return out
     return plain(array)
+
+
+def _library(values):
+    return type(values).__module__.partition(".")[0]
+
+
+def _of_arrow(values):
+    """An array of Arrow: a chunked one, or one of a batch."""
+    if hasattr(values, "combine_chunks") and hasattr(values, "chunks"):
+        pieces = [_of_arrow(chunk) for chunk in values.chunks]
+        return concatenate(pieces) if pieces else np.empty(0, dtype=object)
+    kind = str(values.type)
+    floating = kind in ("float", "double", "halffloat")
+    if values.null_count and not floating:  # None beside whole numbers, which stay whole
+        out = np.empty(len(values), dtype=object)
+        out[:] = values.to_pylist()
+        return out
+    if kind.startswith("dictionary"):
+        values = values.dictionary_decode()
+    return plain(values.to_numpy(zero_copy_only=False))
+
+
+def of_arrow_table(table):
+    """A table or a batch of Arrow as a dataframe of pandas or polars, else as an array."""
+    columns = {name: of_series(table.column(k)) for k, name in enumerate(table.schema.names)}
+    for library in ("pandas", "polars"):
+        try:
+            frames = importlib.import_module(library)
+        except ImportError:
+            continue
+        return frames.DataFrame(columns)
+    kinds = {column.dtype.kind for column in columns.values()}
+    if not kinds <= {*"iufb"}:
+        columns = {name: column.astype(object) for name, column in columns.items()}
+    return np.column_stack(list(columns.values()))
+
+
+def refuse_lazy(values, name):
+    """Raise for a collection of Dask, which NumPy would load as a whole without a word."""
+    if hasattr(values, "__dask_graph__"):
+        raise TypeError(
+            f"{name} is a Dask collection, which is not loaded: give {name}.compute() if it fits "
+            "into memory. Otherwise learn from its parts, fit_chunks([part.compute for part in "
+            f"numpy.ravel({name}.to_delayed())]), and predict each of them; every part has to hold "
+            'whole sequences. See "Large data" in the user guide.'
+        )
 
 
 def is_plain_type(dtype):

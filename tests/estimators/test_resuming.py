@@ -1,5 +1,6 @@
 """Nothing is lost: learning can be saved, interrupted and taken up again, bit for bit."""
 
+import os
 import pickle
 import signal
 
@@ -11,6 +12,7 @@ from skchmm import ConstrainedHMM, CTConstrainedHMM, HSMMDecoder, hmm
 from skchmm.constraints import AtMostVisits, ForbiddenEdges
 from skchmm.emissions import GMM, Categorical, Gaussian
 from skchmm.estimators import likelihood
+from skchmm.estimators.statistics import digest_of_rows
 from skchmm.graph import AugmentedGraph
 
 pytestmark = pytest.mark.filterwarnings("ignore:EM did not converge")
@@ -276,3 +278,41 @@ def test_of_several_starts_the_best_is_left(monkeypatch):
         model.fit(data)
     first_two = whole.histories_[:2]
     assert model.history_ == max(first_two, key=lambda history: history[-1])
+
+
+def test_data_are_told_apart_by_their_values(tmp_path):
+    rng = np.random.default_rng(0)
+    arrays = [rng.normal(size=(5000, 3)), rng.integers(9, size=9000).astype(np.int8)]
+    for array in [*arrays, arrays[0][::2], arrays[0].T.copy().T, arrays[1][:3]]:
+        key = digest_of_rows(array)
+        assert digest_of_rows(np.array(array)) == key
+        for k in (0, len(array) // 2, -1):
+            other = np.array(array)
+            other[k] += 1
+            assert digest_of_rows(other) != key
+        if len(array) > 3:
+            assert digest_of_rows(array[::-1]) != key
+    assert digest_of_rows(np.array([None, 1])) is None
+    arrays[1].tofile(tmp_path / "a")
+    mapped = np.memmap(tmp_path / "a", dtype=np.int8, mode="r")
+    assert digest_of_rows(mapped) == digest_of_rows(np.asarray(mapped))
+    assert digest_of_rows(mapped) != digest_of_rows(mapped[10:])
+    before = digest_of_rows(mapped)
+    arrays[1][::-1].tofile(tmp_path / "a")
+    os.utime(tmp_path / "a", ns=(0, 1))
+    assert digest_of_rows(np.memmap(tmp_path / "a", dtype=np.int8, mode="r")) != before
+
+
+def test_learning_goes_on_with_mapped_files(tmp_path, steps):
+    np.concatenate(SYMBOLS).astype(np.int8).tofile(tmp_path / "a")
+    model = ConstrainedHMM(2, n_iter=2, tol=0, random_state=0)
+
+    def mapped():
+        return np.memmap(tmp_path / "a", dtype=np.int8, mode="r")
+
+    model.fit(mapped(), lengths=[30, 25, 40, 5])
+    steps["e_steps"] = 0
+    model.set_params(init="fitted", n_iter=1).fit(mapped(), lengths=[30, 25, 40, 5])
+    assert steps["e_steps"] == 1
+    model.fit(mapped(), lengths=[25, 30, 40, 5])
+    assert steps["e_steps"] == 3

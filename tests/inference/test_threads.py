@@ -39,7 +39,7 @@ def test_an_error_in_a_thread_is_raised_when_all_have_ended():
 
 def test_numbers_of_threads():
     assert [threads_of(n_jobs) for n_jobs in (None, 1, 3, np.int64(2))] == [1, 1, 3, 2]
-    assert threads_of(-1) == cpu_count()
+    assert 1 <= threads_of(-1) <= cpu_count()  # test_guest.py has what limits it
     assert threads_of(-cpu_count() - 5) == 1
     assert threads_of(2**70) == 1024
     with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
