@@ -277,6 +277,73 @@ class CTQuestionsMixin(AskingMixin):
             answers.append(chain.marginals_at(part, times, grids[s]))
         return answers
 
+    def log_likelihood(
+        self,
+        X: Any,
+        times: Any = None,
+        *,
+        lengths: Collection[int] | None = None,
+        groups: Any = None,
+        known: Any = None,
+    ) -> np.ndarray:
+        """log P(Y, Acc) of each sequence, -inf for one without a feasible path.
+
+        Parameters
+        ----------
+        X, times, lengths, groups : the sequences and their times
+
+        Returns
+        -------
+        ndarray (n_sequences,)
+        """
+        return self._log_likelihoods(self._hold(self._read(X, lengths, groups, times=times), known))
+
+    def log_feasibility(
+        self,
+        X: Any,
+        times: Any = None,
+        *,
+        lengths: Collection[int] | None = None,
+        groups: Any = None,
+    ) -> np.ndarray:
+        """log P(Acc | Y) of each sequence: how likely the rules are, given the data alone.
+
+        Parameters
+        ----------
+        X, times, lengths, groups : the sequences and their times
+
+        Returns
+        -------
+        ndarray (n_sequences,), -inf where there is no feasible path
+        """
+        return self._log_feasibility(self._read(X, lengths, groups, times=times))
+
+    def score(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        times: Any = None,
+        lengths: Collection[int] | None = None,
+        groups: Any = None,
+        sample_weight: Any = None,
+    ) -> float:
+        """Accuracy of `predict` on labelled steps; without y, log P(Y, Acc) of all sequences.
+
+        Parameters
+        ----------
+        X, times, lengths, groups : the sequences
+        y : labels, optional
+            Steps whose label is missing do not count.
+        sample_weight : sequence of float, optional
+            As in `fit`.
+
+        Returns
+        -------
+        float
+        """
+        return self._score_sequences(self._read(X, lengths, groups, times=times), y, sample_weight)
+
 
 def _read_grids(at, sequences):
     """The times of a grid for each sequence, as numbers, each within its sequence."""

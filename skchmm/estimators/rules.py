@@ -14,6 +14,7 @@ from .softness import check_weights
 class RulesMixin:
     """What a `SequenceEstimator` does with its constraints, other than to enforce them."""
 
+    constraints: Any
     _takes_soft = True  # whether it knows what to do with soft rules
 
     def _compile(self, constraints):
