@@ -97,7 +97,7 @@ TARGET INLINE W8 NAME(step)(const int K, const int mode, int64_t n_states, int64
     W8 sums = ADD(even, odd);
     row = FMA(even, emission, MUL(odd, emission));
     *least = LEAST(sums, *least);
-    double *out = mode == WALK ? end->row : end->out + i * n_states;
+    double *out = mode == WALK ? 0 : end->out + i * n_states;
     if (mode == LEAVE)
         STORE_HEAD(out, row, n_states);
     if (mode >= FINISH) {
