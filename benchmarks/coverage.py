@@ -26,8 +26,8 @@ The numbers are the shares of intervals that contain the true value, over all en
 parameter; with {n_draws} data sets, {error:.1f} percentage points more or less are chance for one
 entry. *Information* is the curvature of the likelihood. *Bootstrap* fits {n_boot} draws from the
 fitted model, on the first {n_few} data sets. There are few starts in the data, so their intervals
-are the least normal. Few draws make the percentiles of a bootstrap narrower than they should be, and
-few data sets its shares uncertain: by up to {few:.0f} points with {n_few}.
+are the least normal. Few draws make the percentiles of a bootstrap narrower than they should be,
+and few data sets its shares uncertain: by up to {few:.0f} points with {n_few}.
 
 """
 
