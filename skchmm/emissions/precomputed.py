@@ -134,7 +134,7 @@ def _warn_of_probabilities(scores):
     if scores.shape[1] < 2 or not _inside(scores[:1]) or not _inside(scores):
         return
     known = scores[~np.isnan(scores).any(axis=1)]
-    if len(known) < _FEW and (np.abs(known.sum(axis=1) - 1) > 1e-3).any():
+    if len(known) < _FEW and (np.abs(known.sum(axis=1) - 1) > 1e-5).any():
         return
     if ((scores > 0) & (scores < 1)).any():
         warnings.warn(
