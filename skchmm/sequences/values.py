@@ -138,6 +138,7 @@ def is_arrow_table(values, name):
             f"numpy.ravel({name}.to_delayed())]), and predict each of them; every part has to hold "
             'whole sequences. See "Large data" in the user guide.'
         )
+    return _library(values) == "pyarrow" and hasattr(values, "schema")
 
 
 def is_plain_type(dtype):
