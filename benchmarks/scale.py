@@ -237,14 +237,15 @@ def main():
 def forecast(cpu_per_step, task, result, driver):
     """10^12 steps on 1,000 cores, from what was measured."""
     steps, cores, iterations = 10**12, 1000, 50
-    chunk = 100 * CHUNK
+    per_task = 128
+    chunk = per_task * CHUNK  # chunks as they were measured, so many per task
     n_chunks = steps // chunk
     hours = steps * cpu_per_step / 3600
     each, hold = n_chunks * (task + result), np.log2(n_chunks)
     minutes = hours / cores * 60
     for line in (
         "",
-        f"Forecast: {steps:.0e} steps in chunks of {chunk:,}, {cores:,} cores",
+        f"Forecast: {steps:.0e} steps in chunks of {CHUNK:,}, {per_task} a task, {cores:,} cores",
         f"  CPU      {steps:.0e} steps x {cpu_per_step * 1e9:.1f} ns = {hours:,.0f} core hours",
         f"           an iteration; / {cores:,} cores = {minutes:,.1f} min;",
         f"           x {iterations} iterations = {minutes * iterations / 60:,.1f} h",
@@ -253,8 +254,8 @@ def forecast(cpu_per_step, task, result, driver):
         f"  driver   {n_chunks:,} x {driver * 1e6:.0f} us = {n_chunks * driver:,.1f} s, holding",
         f"           log2({n_chunks:,}) = {hold:.0f} statistics of {result:,} bytes",
         "  memory   of a worker that of one chunk, whatever the number of steps",
-        "CPU is proportional to the steps; tasks, traffic and work of the driver to the chunks;",
-        "what the driver holds, to the logarithm of the chunks.",
+        "CPU is proportional to the steps; traffic and work of the driver to the tasks;",
+        "what the driver holds, to the logarithm of the tasks.",
     ):
         print(line)
 

@@ -2,7 +2,8 @@
 
 In a file, blocks share their names, top to bottom. Blocks with prompts are doctests; blocks of
 ``.. code-block:: python`` without them are executed. A block of another library's code, which
-is there to be compared with, has ``:class: other-library`` and only has to be valid Python.
+is there to be compared with, has ``:class: other-library`` and only has to be valid Python. So does
+one that needs Dask, Ray, Spark or Arrow, with ``:class: engine``; those are run by tests/engines.
 """
 
 import ast
@@ -62,7 +63,7 @@ def run_page(path):
         if language not in ("python", "pycon"):
             continue
         n_blocks += 1
-        if ":class: other-library" in options:
+        if {":class: other-library", ":class: engine"} & {*options}:
             ast.parse(code)
         elif ">>> " in code:
             test = parser.get_doctest(code, names, path.name, str(path), line)
@@ -113,6 +114,12 @@ def test_only_the_migration_page_shows_code_of_others():
     for path in PAGES:
         others = [o for *_, options, _ in blocks(path.read_text()) for o in options]
         assert path.name == "migration.rst" or ":class: other-library" not in others
+
+
+def test_only_the_page_on_large_data_needs_engines():
+    for path in PAGES:
+        others = [o for *_, options, _ in blocks(path.read_text()) for o in options]
+        assert path.name == "large_data.rst" or ":class: engine" not in others
 
 
 def test_continuous_integration_runs_the_readmes_command():

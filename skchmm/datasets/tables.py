@@ -94,6 +94,11 @@ class SequenceChunk:
     See Also
     --------
     read_sequences : makes them.
+
+    Examples
+    --------
+    >>> chunks = read_sequences("visits.parquet", groups="patient")  # doctest: +SKIP
+    >>> chunks[0]()["X"]  # doctest: +SKIP
     """
 
     def __init__(self, parts: list, columns: list, single: bool, roles: dict) -> None:

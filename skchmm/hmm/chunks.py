@@ -9,7 +9,7 @@ from ..estimators.chunks import ChunksMixin
 from ..estimators.em import emission_part
 from ..estimators.spreading import Task
 from ..estimators.statistics import Statistics, digest
-from .hooks import HookedEmission, as_rows, forget, labels_or_lengths
+from .hooks import HookedEmission, as_rows, forget, labels_or_lengths, overridden
 
 # What follows from the rest, or does not concern a worker.
 _NOT_SENT = ("_skchmm_monitor", "_skl_callbacks", "_callback_fit_ctx", "_counted", "random_state")
@@ -33,7 +33,7 @@ class HMMChunksMixin(ChunksMixin):
         self
         """
         self._check_statistics(statistics)
-        self._do_mstep(self._as_statistics(statistics.values))
+        self._do_mstep(self._for_m_step(statistics.values))
         self.monitor_.report(self._compute_lower_bound(statistics.log_likelihood))
         return self
 
@@ -58,8 +58,14 @@ class HMMChunksMixin(ChunksMixin):
         return self._read(X, lengths, groups, reset=reset), y
 
     def _statistics_of(self, data):
-        log_prob, values = self._sums(data, self._parts(data))
+        if overridden(self, "_do_estep"):
+            values, log_prob = self._do_estep(as_rows(data.sequences.X), data.sequences.lengths)
+        else:
+            log_prob, values = self._sums(data, self._parts(data))
         return data.statistics(values, float(log_prob))
+
+    def _for_m_step(self, values):
+        return values if overridden(self, "_do_estep") else self._as_statistics(values)
 
     # ------------------------------------------------------------------- EM by chunks
     def _begin_chunks(self, spread):
@@ -100,7 +106,7 @@ class HMMChunksMixin(ChunksMixin):
             state["_token"] = digest(state)
             task = Task(self, "_e_step_of_chunk", state) if task is None else task.next(state)
             total = spread.fold(task)
-            return total.log_likelihood, self._as_statistics(total.values)
+            return total.log_likelihood, self._for_m_step(total.values)
 
         try:
             if sample is None:

@@ -141,6 +141,13 @@ max_nodes, n_jobs
         self.covars_weight = covars_weight
         self.covariance_type = covariance_type
 
+    @property
+    def partial_fit(self) -> Any:
+        """There is none: mixtures are not learned from sums over labelled rows."""
+        raise AttributeError(
+            "GMMHMM cannot be learned from labels chunk by chunk: it needs to see all rows at once."
+        )
+
     def _new_emission(self):
         emission = GMM(
             self.n_mix,

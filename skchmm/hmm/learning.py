@@ -204,6 +204,9 @@ class LearningMixin:
             if fixed is not None:
                 setattr(self, name, normalise(getattr(self, name), fixed))
         self._check()
+        if overridden(self, "_do_estep"):
+            rows, lengths = as_rows(data.sequences.X), data.sequences.lengths
+            return lambda: self._do_estep(rows, lengths)[::-1]
         parts = self._parts(data)
         return lambda: self._statistics(data, parts)
 
@@ -254,9 +257,6 @@ class LearningMixin:
 
     def _sums(self, data, parts):
         """The log-likelihood, and sums that add up over sequences."""
-        if overridden(self, "_do_estep"):
-            statistics, log_prob = self._do_estep(as_rows(data.sequences.X), data.sequences.lengths)
-            return log_prob, statistics
         emission = self.emission_
         if self._accumulates_itself():
             statistics = self._initialize_sufficient_statistics()
@@ -268,7 +268,7 @@ class LearningMixin:
 
     def _as_statistics(self, values):
         """Sums as the M-step takes them, under hmmlearn's names."""
-        if overridden(self, "_do_estep") or self._accumulates_itself():
+        if self._accumulates_itself():
             return values
         statistics = self._initialize_sufficient_statistics()
         statistics["nobs"] += values["nobs"]

@@ -30,11 +30,11 @@ from .._kernels.data.rows import cut, ends_of, join
 from .values import (
     as_array,
     concatenate,
+    is_arrow_table,
     is_plain_type,
     missing_in,
     of_arrow_table,
     plain,
-    refuse_lazy,
 )
 
 # Types of arrays that are used as they are; other ones may be too, after a closer look.
@@ -416,8 +416,7 @@ def _is_plain(dtype):
 
 def _rows(X, name):
     """An array, or a dataframe that scikit-learn can validate, from anything array-like."""
-    refuse_lazy(X, name)
-    if type(X).__module__.startswith("pyarrow.") and hasattr(X, "schema"):
+    if is_arrow_table(X, name):
         return of_arrow_table(X)
     if hasattr(X, "columns") and hasattr(X, "shape"):
         return X

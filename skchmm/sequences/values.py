@@ -126,8 +126,11 @@ def of_arrow_table(table):
     return np.column_stack(list(columns.values()))
 
 
-def refuse_lazy(values, name):
-    """Raise for a collection of Dask, which NumPy would load as a whole without a word."""
+def is_arrow_table(values, name):
+    """Whether these are a table or a batch of Arrow.
+
+    A collection of Dask, which NumPy would load as a whole without a word, is an error.
+    """
     if hasattr(values, "__dask_graph__"):
         raise TypeError(
             f"{name} is a Dask collection, which is not loaded: give {name}.compute() if it fits "
@@ -135,6 +138,7 @@ def refuse_lazy(values, name):
             f"numpy.ravel({name}.to_delayed())]), and predict each of them; every part has to hold "
             'whole sequences. See "Large data" in the user guide.'
         )
+    return _library(values) == "pyarrow" and hasattr(values, "schema")
 
 
 def is_plain_type(dtype):
