@@ -12,15 +12,15 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
+from ..controller.progress import duration
 from ..emissions.scales import Generator, Simplex, scales_of
 from ..exceptions import InfeasibleSequenceError, warn
 from ..sequences.forms import read_labels
-from ..sequences.labels import encode_labels
+from ..sequences.labels import read_known
 from ..sequences.values import missing_in
 from .asking import check_number
-from .em import duration, expect, parts_of
+from .em import Data, expect, parts_of
 from .infeasible import describe_infeasible
-from .likelihood import Data
 
 _STEP = 1e-4  # of differences, on scales on which 1 is a large change
 
@@ -98,7 +98,7 @@ class IntervalsMixin:
         if method == "bootstrap":
             check_number(n_draws, "n_draws must be a positive number of draws")
             return self._by_bootstrap(sequences, y is not None, level, n_draws, random_state)
-        codes = None if y is None else encode_labels(read_labels(y, sequences), self.classes_)
+        known = None if y is None else read_known(read_labels(y, sequences), self.classes_)
         encoded = self.emission_.encode(sequences.X, sequences.offsets, reset=False)
         bad = np.flatnonzero(np.isneginf(self._log_likelihoods(sequences)))
         if len(bad):
@@ -106,7 +106,7 @@ class IntervalsMixin:
             raise InfeasibleSequenceError(
                 describe_infeasible(self, sequences, bad[0], frames, len(bad))
             )
-        return self._by_information(Data(sequences, None, codes, encoded), level)
+        return self._by_information(Data(sequences, None, known, encoded), level)
 
     # ----------------------------------------------------------- information
     def _by_information(self, data, level):
