@@ -13,6 +13,7 @@ from .vocabulary import columns_of
 
 # Fewer rows of scores may be between 0 and 1 by chance, unless they sum to 1.
 _FEW = 10
+_LOOKED_AT = 10_000
 
 
 class Precomputed(Emission):
@@ -130,7 +131,11 @@ class Precomputed(Emission):
 
 
 def _warn_of_probabilities(scores):
-    """Ask about scores that look like probabilities; most scores are told by their first row."""
+    """Ask about scores that look like probabilities; most scores are told by their first row.
+
+    Of very many rows, some are looked at.
+    """
+    scores = scores[:: max(1, len(scores) // _LOOKED_AT)]
     if scores.shape[1] < 2 or not _inside(scores[:1]) or not _inside(scores):
         return
     known = scores[~np.isnan(scores).any(axis=1)]
