@@ -202,7 +202,7 @@ class LikelihoodModel(
     def _estimate(self, emission, values):
         """Set the parameters that sums of labelled sequences give."""
         counts = [value for name, value in values.items() if name.startswith("labels ")]
-        emission.maximise(emission_part(values), smoothing=self.smoothing)
+        emission.estimate(emission_part(values), smoothing=self.smoothing)
         self._learned(self._dynamics().estimate(counts), emission, [], True)
 
     def _fit_emission(self, emission, data, random_state):
