@@ -100,7 +100,8 @@ class ChunksMixin(CountingMixin):
     def m_step(self, statistics: Statistics) -> Self:
         """Set the parameters to those that fit statistics of an `e_step` best.
 
-        ``history_`` gets the log-likelihood of the statistics, that of the parameters before.
+        ``history_`` gets what EM climbs: the log-likelihood of the statistics, that of the
+        parameters before, and the log density of their prior.
 
         Parameters
         ----------
@@ -125,8 +126,9 @@ class ChunksMixin(CountingMixin):
         True
         """
         self._check_statistics(statistics)
-        *parameters, emission = self._maximise((*self._parameters(), self.emission_), statistics)
-        history = [*self.history_, statistics.log_likelihood]
+        before = (*self._parameters(), self.emission_)
+        *parameters, emission = self._maximise(before, statistics)
+        history = [*self.history_, statistics.log_likelihood + self._log_prior(before)]
         self._learned(parameters, emission, history, False)
         self.n_iter_ = len(history)
         return self

@@ -72,10 +72,6 @@ class ClimbingMixin:
         dynamics, random_state = self._dynamics(), check_random_state(self.random_state)
         best, histories, last = None, [], None
 
-        def log_prior(parameters):
-            *parameters, emission = parameters
-            return dynamics.log_prior(*parameters) + emission.log_prior(smoothing=self.smoothing)
-
         def keep(parameters, history, converged, statistics):
             nonlocal last
             *parameters, emission = parameters
@@ -89,7 +85,7 @@ class ClimbingMixin:
                 start = self._start_em(dynamics, deepcopy(emission), data, random_state)
                 run_em(
                     start, e_step, self._maximise, n_iter=self.n_iter, tol=self.tol,
-                    progress=progress, log_prior=log_prior, keep=keep,
+                    progress=progress, log_prior=self._log_prior, keep=keep,
                     first=self._kept(key, start),
                 )  # fmt: skip
                 histories.append(last[0][2])
@@ -107,6 +103,12 @@ class ClimbingMixin:
         self.histories_ = histories
         if not self.converged_ and self.n_iter > 0:
             warn_not_converged(self.n_iter, self)
+
+    def _log_prior(self, parameters):
+        """Log density of the prior of parameters, whose last is the emission."""
+        *parameters, emission = parameters
+        of_chain = self._dynamics().log_prior(*parameters)
+        return of_chain + emission.log_prior(smoothing=self.smoothing)
 
     # What the last E-step found is kept, so that learning can go on without doing it again.
     def _keep(self, key, statistics):

@@ -173,7 +173,7 @@ class LikelihoodModel(
 
     def _take_constraints(self, constraints):
         """Compile constraints, unless learning goes on with those that are there."""
-        if self.init == "fitted":
+        if self.init == "fitted" and hasattr(self, "constraints_"):
             constraints = with_known_weights(flatten(constraints), self.constraints_)
             same_states = list(self.controller_.states) == self.classes_.tolist()
             if constraints == self.constraints_ and same_states:
@@ -182,7 +182,8 @@ class LikelihoodModel(
 
     # -------------------------------------------------------------- labelled
     def _fit_labelled(self, emission, data):
-        values = self._label_sums(emission, data)
+        # What is fitted already has zeros that stay in EM, and not in a labelled fit.
+        values = None if self.init == "fitted" else self._label_sums(emission, data)
         if values is not None:
             self._estimate(emission, values)
             return

@@ -233,6 +233,13 @@ class LearningMixin:
             self._take(emission, self.init_params)
 
     def _iterate(self, e_step, progress):
+        try:
+            self._iterations(e_step, progress)
+        except BaseException as error:  # an interrupt leaves the last complete iteration
+            error.keeps_iterations = self.monitor_.iter > 0  # type: ignore[attr-defined]
+            raise
+
+    def _iterations(self, e_step, progress):
         monitor, names = self.monitor_, self._learned_names()
         monitor._reset()
         for iteration in range(self.n_iter):
@@ -242,7 +249,7 @@ class LearningMixin:
             before = {name: vars(self)[name] for name in names if name in vars(self)}
             try:
                 self._do_mstep(statistics)
-            except BaseException:  # an interrupt leaves the last complete iteration
+            except BaseException:
                 vars(self).update(before)
                 raise
             monitor.report(bound)

@@ -86,7 +86,7 @@ def test_rates_in_continuous_time_by_definition():
     fixed = np.where(generator > 0, np.nan, 0.0)
     model = CTConstrainedHMM(
         3, emission=emission, init="fitted", startprob_fixed=[1.0, 0.0, 0.0],
-        generator_fixed=fixed, tol=1e-13, n_iter=3000,
+        generator_fixed=fixed, tol=1e-13, n_iter=3000, smoothing=0,
     )  # fmt: skip
     known = CTConstrainedHMM.from_parameters([1.0, 0.0, 0.0], generator, emission=emission)
     for name in ("startprob_", "generator_", "emission_", "classes_", "n_features_in_"):
@@ -158,7 +158,7 @@ def test_msm_finds_the_same_rates_and_intervals():
     known = CTConstrainedHMM.from_parameters(
         [1.0, 0.0, 0.0], [[0.0, 0.25, 0.1], [0.15, 0.0, 0.3], [0.0, 0.0, 0.0]],
         emission=Gaussian.from_parameters([[0.0], [2.0], [5.0]], [[1.0], [0.64], [0.25]]),
-        init="fitted", startprob_fixed=[1.0, 0.0, 0.0], tol=1e-12, n_iter=3000,
+        init="fitted", startprob_fixed=[1.0, 0.0, 0.0], tol=1e-12, n_iter=3000, smoothing=0,
         generator_fixed=[[0.0, np.nan, np.nan], [np.nan, 0.0, np.nan], [0.0, 0.0, 0.0]],
     )  # fmt: skip
     model = known.fit(X, **data)

@@ -15,7 +15,7 @@ from skchmm.constraints import AtMostVisits, EndsIn, StartsIn
 from skchmm.decoders import BeamRejectionDecoder, HSMMDecoder, PostHocFilter
 from skchmm.emissions import GMM, Categorical, Gaussian, Poisson, Precomputed
 from skchmm.emissions.base import PendingFrames, steps_in_part
-from skchmm.estimators import likelihood
+from skchmm.estimators import climbing
 from skchmm.estimators.em import expect, parts_of
 from skchmm.inference.settings import settings as sizes
 
@@ -291,7 +291,7 @@ class TestEM:
             seen.append(expect(*args, **kwargs))
             return seen[-1]
 
-        monkeypatch.setattr(likelihood, "expect", spy)
+        monkeypatch.setattr(climbing, "expect", spy)
         in_parts(15)
         ConstrainedHMM(3, n_iter=1, random_state=0).fit(X, lengths=LENGTHS)
         assert [expected.smoothed.posteriors for expected in seen] == [None, None]

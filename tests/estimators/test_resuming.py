@@ -11,7 +11,7 @@ from sklearn.base import clone
 from skchmm import ConstrainedHMM, CTConstrainedHMM, HSMMDecoder, hmm
 from skchmm.constraints import AtMostVisits, ForbiddenEdges
 from skchmm.emissions import GMM, Categorical, Gaussian
-from skchmm.estimators import likelihood
+from skchmm.estimators import climbing
 from skchmm.estimators.statistics import digest_of_rows
 from skchmm.graph import AugmentedGraph
 
@@ -72,7 +72,7 @@ def saved(model):
 def steps(monkeypatch):
     """Counts E-steps and graphs."""
     counted = {"e_steps": 0, "graphs": 0}
-    expect, build = likelihood.expect, AugmentedGraph.__init__
+    expect, build = climbing.expect, AugmentedGraph.__init__
 
     def counting(*args, **kwargs):
         counted["e_steps"] += 1
@@ -82,7 +82,7 @@ def steps(monkeypatch):
         counted["graphs"] += 1
         build(self, *args, **kwargs)
 
-    monkeypatch.setattr(likelihood, "expect", counting)
+    monkeypatch.setattr(climbing, "expect", counting)
     monkeypatch.setattr(AugmentedGraph, "__init__", building)
     return counted
 

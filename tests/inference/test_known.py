@@ -346,7 +346,7 @@ class TestSetsInFit:
         X = [rng.choice(list("xyz"), size=4) for _ in range(3)]
         known = [random_known(rng, 4) for _ in X]
         known[0][0], known[1][1] = "a", {"a", "b"}
-        model = ConstrainedHMM(states=STATES, n_iter=3, tol=np.inf, random_state=0)
+        model = ConstrainedHMM(states=STATES, smoothing=0, n_iter=3, tol=np.inf, random_state=0)
         model.fit(X, known)
         total = 0.0
         for x, k in zip(X, known):

@@ -51,10 +51,10 @@ TARGET static void NAME(max_step)(const Blocks *b, const double *weights, const 
 
 /* n max steps that also note which source won in each lane (the first of equals): cheaper than
  * finding it again while a step has few entries. Values go to one row after the other, if they are
- * kept, or to two in turn; returns the last. */
-TARGET static double *NAME(choose_run)(const Blocks *b, const double *weights, int64_t n,
-                                       const double *table, const int32_t *rows, double *here,
-                                       double *there, int keep, uint8_t *choices)
+ * kept, or to two in turn; returns the last. Whether they are is a constant of the compiler. */
+TARGET INLINE double *NAME(choose)(const int keep, const Blocks *b, const double *weights,
+                                   int64_t n, const double *table, const int32_t *rows,
+                                   double *here, double *there, uint8_t *choices)
 {
     static const double counted[8] = {0, 1, 2, 3, 4, 5, 6, 7};
     const W8 lanes = LOAD(counted);
@@ -89,6 +89,15 @@ TARGET static double *NAME(choose_run)(const Blocks *b, const double *weights, i
         there = next;
     }
     return here;
+}
+
+TARGET static double *NAME(choose_run)(const Blocks *b, const double *weights, int64_t n,
+                                       const double *table, const int32_t *rows, double *here,
+                                       double *there, int keep, uint8_t *choices)
+{
+    if (keep)
+        return NAME(choose)(1, b, weights, n, table, rows, here, there, choices);
+    return NAME(choose)(0, b, weights, n, table, rows, here, there, choices);
 }
 #undef TRY
 #undef TRY_ROW
