@@ -211,12 +211,6 @@ class Categorical(Emission):
     def estimate(self, statistics: dict[str, Any], *, smoothing: float = 0.0) -> None:
         self._learn(statistics, smoothing, estimate)
 
-    def count(
-        self, E: Any, y_index: ArrayLike, n_states: int, weights: ArrayLike | None = None
-    ) -> dict[str, Any]:
-        """Statistics of labelled rows, which add up."""
-        return self.accumulate(E, one_hot(y_index, n_states, weights))
-
     def maximise(self, statistics: dict[str, Any], *, smoothing: float = 0.0) -> None:
         climbs = hasattr(self, "probabilities_") and not self._as_hmmlearn
         self._learn(statistics, smoothing, climb if climbs else estimate)

@@ -182,8 +182,7 @@ class LikelihoodModel(
 
     # -------------------------------------------------------------- labelled
     def _fit_labelled(self, emission, data):
-        # What is fitted already has zeros that stay in EM, and not in a labelled fit.
-        values = None if self.init == "fitted" else self._label_sums(emission, data)
+        values = self._label_sums(emission, data)
         if values is not None:
             self._estimate(emission, values)
             return
