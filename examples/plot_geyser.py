@@ -55,14 +55,10 @@ print(table.head(6), f"\n\nnot observed: {table.isna().sum().to_dict()} of {len(
 # positive and skewed, a word is a symbol. EM needs no labels.
 
 emission = Product({"waiting": Gaussian(), "seconds": Gamma(), "word": Categorical()})
-models = {
-    n: ConstrainedHMM(n, emission=emission, n_init=5, random_state=0, tol=1e-6, n_iter=500).fit(
-        table
-    )
-    for n in (1, 2, 3)
-}
+settings = {"n_init": 5, "random_state": 0, "tol": 1e-6, "n_iter": 500}
+models = {n: ConstrainedHMM(n, emission=emission, **settings).fit(table) for n in (1, 2, 3)}
 for n, model in models.items():
-    print(f"{n} states: log-likelihood {model.history_[-1]:.1f}")
+    print(f"{n} states: log-likelihood {model.log_likelihood(table)[0]:.1f}")
 
 # %%
 # Three states say most. The emission that was learned answers by column.

@@ -21,10 +21,14 @@ NOT_OURS = re.compile(r"_|set_.*_request$|set_params$|get_params$|set_output$|se
 PROTOCOL = {
     *("accumulate", "encode", "fit_supervised", "initialise", "log_likelihood", "maximise"),
     *("n_parameters", "name_states", "sample"),
+    *("cdf", "count", "estimate", "grown", "log_prior", "scales", "settle", "survey"),
+    "name_of",  # of a Product: for names of parameters
 }
 # What the parts of the package ask of each other; not on the pages of the reference.
 INSIDE = {"accepts_encoded", "check_length", "check_lengths", "encode", "over"}
 INSIDE |= {"matches", "unconstrained"}
+INSIDE |= {"as_dict", "of_dict"}  # how a model keeps statistics
+INSIDE |= {"count", "ending", "scored", "weighing"}  # how soft rules get into a graph
 
 
 def listed():

@@ -12,9 +12,17 @@ RELATED = {
     "log_feasibility": "log_likelihood constraint_costs explain",
     "log_likelihood": "score log_feasibility",
     "score": "log_likelihood predict bic",
+    "fit_chunks": "fit e_step m_step",
+    "partial_fit": "fit fit_chunks",
+    "e_step": "m_step fit_chunks",
+    "m_step": "e_step fit_chunks",
+    "merge": "",  # its docstring names methods of another class
     "score_samples": "score predict_proba",
-    "aic": "bic score",
-    "bic": "aic score",
+    "aic": "bic icl score",
+    "bic": "aic icl score",
+    "icl": "bic aic score",
+    "confidence_intervals": "fit bic",
+    "pseudo_residuals": "confidence_intervals predict_proba",
     "kbest": "decode sample_posterior",
     "sample": "sample_posterior from_parameters",
     "sample_posterior": "kbest predict_proba sample_paths",
@@ -33,7 +41,8 @@ RELATED = {
     "push": "path finish",
     "finish": "push path",
     # Controller, Constraint
-    "accepts": "shortest_path equivalent",
+    "accepts": "shortest_path equivalent align",
+    "align": "accepts shortest_path",
     "count_paths": "language_size shortest_path",
     "shortest_path": "count_paths is_empty",
     "is_empty": "language_size shortest_path",
@@ -55,6 +64,9 @@ RELATED = {
     "lengths_of": "plot",
     "arrows": "plot",
     "counts": "plot",
+    "survival": "plot",
+    "expected_shares": "observed_shares plot",
+    "observed_shares": "expected_shares plot",
 }
 
 

@@ -58,6 +58,11 @@ class Alignment:
         In the order of the path: tuples of ``kind`` ("insert", "delete" or "substitute"), ``step``
         of the path as it was (what is inserted comes before it), ``old`` and ``new`` label.
 
+    See Also
+    --------
+    skchmm.Controller.align : finds it.
+    skchmm.satisfies : Whether a path obeys the rules.
+
     Examples
     --------
     >>> from skchmm import compile

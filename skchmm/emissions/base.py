@@ -240,6 +240,10 @@ class Emission(BaseEstimator):
         """Set the parameters from statistics; states without weight keep what they have."""
         raise NotImplementedError
 
+    def estimate(self, statistics: dict[str, Any], *, smoothing: float = 0.0) -> None:
+        """Set the parameters from statistics of labelled rows, whatever they were before."""
+        self.maximise(statistics, smoothing=smoothing)
+
     def log_prior(self, *, smoothing: float = 0.0) -> float:
         """Log density, up to a constant, of the prior with which `maximise` finds parameters."""
         return 0.0
@@ -269,7 +273,7 @@ class Emission(BaseEstimator):
     ) -> Self:
         """Fit to labelled rows; rows with a negative label are left out."""
         posteriors = one_hot(y_index, n_states, weights)
-        self.maximise(self.accumulate(E, posteriors, offsets), smoothing=smoothing)
+        self.estimate(self.accumulate(E, posteriors, offsets), smoothing=smoothing)
         return self
 
     def _check_columns(self, n_columns, *, reset):

@@ -15,7 +15,6 @@ from .base import (
     draw_symbols,
     given,
     normalise_rows,
-    one_hot,
     sum_by,
 )
 from .priors import check_prior, climb, estimate, log_dirichlet, used_contexts
@@ -209,26 +208,8 @@ class Categorical(Emission):
         # the last cell is the missing symbol, which says nothing
         return {f"counts_{j}": counts[:-1].T.copy() for j, counts in enumerate(by_cell)}
 
-    def fit_supervised(
-        self,
-        E: Any,
-        y_index: ArrayLike,
-        n_states: int,
-        weights: ArrayLike | None = None,
-        *,
-        offsets: np.ndarray | None = None,
-        smoothing: float = 0.0,
-        random_state: Any = None,
-    ) -> Self:
-        statistics = self.accumulate(E, one_hot(y_index, n_states, weights), offsets)
+    def estimate(self, statistics: dict[str, Any], *, smoothing: float = 0.0) -> None:
         self._learn(statistics, smoothing, estimate)
-        return self
-
-    def count(
-        self, E: Any, y_index: ArrayLike, n_states: int, weights: ArrayLike | None = None
-    ) -> dict[str, Any]:
-        """Statistics of labelled rows, which add up."""
-        return self.accumulate(E, one_hot(y_index, n_states, weights))
 
     def maximise(self, statistics: dict[str, Any], *, smoothing: float = 0.0) -> None:
         climbs = hasattr(self, "probabilities_") and not self._as_hmmlearn

@@ -46,6 +46,11 @@ class ClassifierEmission(ModelEmission):
     classifier_ : the fitted classifier, or None when all training rows had one state
     priors_ : ndarray of shape (n_states,)
 
+    See Also
+    --------
+    DensityEmission : A density estimator, one clone per state.
+    Precomputed : Log-likelihoods from any other model.
+
     Examples
     --------
     >>> import numpy as np
@@ -88,6 +93,17 @@ class ClassifierEmission(ModelEmission):
         """A fitted emission from a fitted classifier and the priors of the states, in their order.
 
         The classes of the classifier are labels of the states.
+
+        Parameters
+        ----------
+        classifier : fitted scikit-learn classifier
+        priors : array (n_states,)
+            P(state) in the data that the classifier was fitted to.
+        **params : other parameters of the constructor
+
+        Returns
+        -------
+        emission of this class
         """
         emission = cls(classifier, prefit=True, priors=priors, **params)
         emission._take_prefit(np.size(np.asarray(priors)))

@@ -39,7 +39,17 @@ class Exponential(ColumnEmission):
 
     @classmethod
     def from_parameters(cls, rates: ArrayLike, **params: Any) -> Self:
-        """A fitted emission from known rates."""
+        """A fitted emission from known rates.
+
+        Parameters
+        ----------
+        rates : array (n_states, n_features)
+        **params : other parameters of the constructor
+
+        Returns
+        -------
+        emission of this class
+        """
         return cls._known(params, rates=(rates, {"above": 0}))
 
     def _allows(self, values):

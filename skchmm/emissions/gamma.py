@@ -46,7 +46,17 @@ class Gamma(ColumnEmission):
 
     @classmethod
     def from_parameters(cls, shapes: ArrayLike, scales: ArrayLike, **params: Any) -> Self:
-        """A fitted emission from known shapes and scales."""
+        """A fitted emission from known shapes and scales.
+
+        Parameters
+        ----------
+        shapes, scales : array (n_states, n_features)
+        **params : other parameters of the constructor
+
+        Returns
+        -------
+        emission of this class
+        """
         return cls._known(params, shapes=(shapes, {"above": 0}), scales=(scales, {"above": 0}))
 
     def _allows(self, values):

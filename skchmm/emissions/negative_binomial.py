@@ -50,7 +50,17 @@ class NegativeBinomial(ColumnEmission):
 
     @classmethod
     def from_parameters(cls, means: ArrayLike, sizes: ArrayLike, **params: Any) -> Self:
-        """A fitted emission from known means and sizes."""
+        """A fitted emission from known means and sizes.
+
+        Parameters
+        ----------
+        means, sizes : array (n_states, n_features)
+        **params : other parameters of the constructor
+
+        Returns
+        -------
+        emission of this class
+        """
         return cls._known(params, means=(means, {"above": 0}), sizes=(sizes, {"above": 0}))
 
     def _allows(self, values):

@@ -43,6 +43,11 @@ class Product(Emission):
     EM starts with the first emission that k-means can start; the others start from what that one
     says of the rows.
 
+    See Also
+    --------
+    Categorical : Symbols, in one or several columns.
+    Gaussian : Numbers, one Gaussian per state; with full covariances, columns that vary together.
+
     Examples
     --------
     >>> import pandas as pd
@@ -63,7 +68,17 @@ class Product(Emission):
 
     @classmethod
     def from_parameters(cls, emissions: Mapping) -> Self:
-        """A fitted emission from fitted emissions."""
+        """A fitted emission from fitted emissions.
+
+        Parameters
+        ----------
+        emissions : dict
+            Columns -> their fitted emission.
+
+        Returns
+        -------
+        Product
+        """
         product = cls(emissions)
         product._check_parameters()
         product.emissions_ = {columns: deepcopy(part) for columns, part in emissions.items()}

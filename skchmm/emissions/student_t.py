@@ -54,7 +54,17 @@ class StudentT(ColumnEmission):
     def from_parameters(
         cls, locs: ArrayLike, scales: ArrayLike, dofs: ArrayLike, **params: Any
     ) -> Self:
-        """A fitted emission from known centres, scales and degrees of freedom."""
+        """A fitted emission from known centres, scales and degrees of freedom.
+
+        Parameters
+        ----------
+        locs, scales, dofs : array (n_states, n_features)
+        **params : other parameters of the constructor
+
+        Returns
+        -------
+        emission of this class
+        """
         return cls._known(
             params, locs=(locs, {}), scales=(scales, {"above": 0}), dofs=(dofs, {"above": 0})
         )

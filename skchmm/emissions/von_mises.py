@@ -28,6 +28,11 @@ class VonMises(ColumnEmission):
     kappas_ : ndarray of shape (n_states, n_features)
         The concentrations: 0 is uniform, large ones are like one over a variance.
 
+    See Also
+    --------
+    Gaussian : Numbers, one Gaussian per state.
+    Product : Columns of different kinds, such as a direction and a speed.
+
     Examples
     --------
     >>> import numpy as np
@@ -43,7 +48,17 @@ class VonMises(ColumnEmission):
 
     @classmethod
     def from_parameters(cls, locs: ArrayLike, kappas: ArrayLike, **params: Any) -> Self:
-        """A fitted emission from known mean directions and concentrations."""
+        """A fitted emission from known mean directions and concentrations.
+
+        Parameters
+        ----------
+        locs, kappas : array (n_states, n_features)
+        **params : other parameters of the constructor
+
+        Returns
+        -------
+        emission of this class
+        """
         return cls._known(params, locs=(locs, {}), kappas=(kappas, {"at_least": 0}))
 
     def _coordinates(self, X):

@@ -40,6 +40,15 @@ class CTChunksMixin:
         See Also
         --------
         skchmm.ConstrainedHMM.e_step : the same in discrete time.
+
+        Examples
+        --------
+        >>> from skchmm import CTConstrainedHMM
+        >>> X, times = list("xxyyzzx"), [0.0, 1.5, 2.0, 4.0, 4.5, 6.0, 9.0]
+        >>> model = CTConstrainedHMM(2, n_iter=0, random_state=0).fit(X, times=times)
+        >>> statistics = model.e_step(X, times=times) + model.e_step(list("xy"), times=[0.0, 3.0])
+        >>> statistics.n_sequences, statistics.n_steps
+        (2, 9)
         """
         return self._e_step(X, y, lengths, groups, sample_weight, chunk, times=times)
 
@@ -70,5 +79,13 @@ class CTChunksMixin:
         See Also
         --------
         skchmm.ConstrainedHMM.partial_fit : the same in discrete time.
+
+        Examples
+        --------
+        >>> from skchmm import CTConstrainedHMM
+        >>> model = CTConstrainedHMM().partial_fit(list("xxy"), list("aab"), times=[0.0, 1.0, 4.0])
+        >>> model = model.partial_fit(list("yzz"), list("bcc"), times=[2.0, 2.5, 7.0])
+        >>> model.classes_
+        array(['a', 'b', 'c'], dtype='<U1')
         """
         return self._partial_fit(X, y, lengths, groups, sample_weight, times=times)

@@ -291,6 +291,9 @@ class CTQuestionsMixin(AskingMixin):
         Parameters
         ----------
         X, times, lengths, groups : the sequences and their times
+        known : labels in the same form, optional
+            What is known of the states at the observations, as in `predict`. The probability is
+            that of the observations and of these labels.
 
         Returns
         -------

@@ -110,6 +110,14 @@ class CriteriaMixin:
         Returns
         -------
         float
+
+        Examples
+        --------
+        >>> from skchmm import ConstrainedHMM
+        >>> X = [0.1, 0.0, 0.2, 5.1, 4.9, 5.0, 5.2, 0.1]
+        >>> model = ConstrainedHMM(2, emission="gaussian", random_state=0).fit(X)
+        >>> bool(model.icl(X) >= model.bic(X))  # the best path is one of many
+        True
         """
         sequences = self._read(X, lengths, groups, **times)
         _, log_prob = self._best_paths(sequences, self._pending(sequences))

@@ -352,7 +352,7 @@ def emission_part(values):
 
 
 def count_rows(emission, data, n_states):
-    """Statistics of labelled rows, from which `maximise` learns all that `fit_supervised` does.
+    """Statistics of labelled rows, from which `estimate` learns all that `fit_supervised` does.
 
     None for an emission that learns more from labels than such sums say. One that learns in a way
     of its own may have a method `count` that says what to sum up.

@@ -182,8 +182,7 @@ class LikelihoodModel(
 
     # -------------------------------------------------------------- labelled
     def _fit_labelled(self, emission, data):
-        # What is fitted already has zeros that stay in EM, and not in a labelled fit.
-        values = None if self.init == "fitted" else self._label_sums(emission, data)
+        values = self._label_sums(emission, data)
         if values is not None:
             self._estimate(emission, values)
             return
@@ -203,7 +202,7 @@ class LikelihoodModel(
     def _estimate(self, emission, values):
         """Set the parameters that sums of labelled sequences give."""
         counts = [value for name, value in values.items() if name.startswith("labels ")]
-        emission.maximise(emission_part(values), smoothing=self.smoothing)
+        emission.estimate(emission_part(values), smoothing=self.smoothing)
         self._learned(self._dynamics().estimate(counts), emission, [], True)
 
     def _fit_emission(self, emission, data, random_state):

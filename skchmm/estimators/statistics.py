@@ -132,6 +132,11 @@ class Statistics:
         -------
         Statistics
 
+        See Also
+        --------
+        skchmm.ConstrainedHMM.e_step : the statistics of a chunk.
+        skchmm.ConstrainedHMM.m_step : the parameters that follow from statistics.
+
         Examples
         --------
         >>> from skchmm import ConstrainedHMM, Statistics

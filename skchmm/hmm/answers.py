@@ -353,5 +353,14 @@ class AnswersMixin(QuestionsMixin):
         Returns
         -------
         float
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skchmm.hmm import GaussianHMM
+        >>> X = np.array([[0.1], [0.0], [0.2], [5.1], [4.9], [5.0], [5.2], [0.1]])
+        >>> model = GaussianHMM(2, random_state=0).fit(X)
+        >>> bool(model.icl(X) >= model.bic(X))  # the best path is one of many
+        True
         """
         return super().icl(X, lengths=lengths, groups=groups)

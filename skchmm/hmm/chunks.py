@@ -31,6 +31,16 @@ class HMMChunksMixin(ChunksMixin):
         Returns
         -------
         self
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skchmm.hmm import GaussianHMM
+        >>> X = np.array([[0.1], [0.0], [0.2], [5.1], [4.9], [5.0], [5.2], [0.1]])
+        >>> model = GaussianHMM(2, n_iter=0, random_state=0).fit(X)
+        >>> before = model.score(X)
+        >>> bool(model.m_step(model.e_step(X)).score(X) > before)
+        True
         """
         self._check_statistics(statistics)
         self._do_mstep(self._for_m_step(statistics.values))
@@ -119,7 +129,7 @@ class HMMChunksMixin(ChunksMixin):
     # ---------------------------------------------------------------------- labels
     def _estimate(self, emission, values):
         letters = self._to_set(self.params)
-        emission.maximise(emission_part(values), smoothing=self.smoothing)
+        emission.estimate(emission_part(values), smoothing=self.smoothing)
         self._take(emission, letters)
         counts = [value for name, value in values.items() if name.startswith("labels ")]
         self._count(counts, self.smoothing, letters)

@@ -35,11 +35,16 @@ def edit_score(
     groups : sequence, default=None
         Sequence id of each step.
     average : {"mean"} or None, default="mean"
-        Over the sequences; None gives one value a sequence.
+        Over the sequences; None gives one value per sequence.
 
     Returns
     -------
     float or ndarray of shape (n_sequences,)
+
+    See Also
+    --------
+    segment_f1_score : Segments that overlap enough with true ones.
+    sequence_accuracy_score : The share of right labels.
 
     Examples
     --------

@@ -43,7 +43,7 @@ def entity_f1_score(
         Sequence id of each step.
     average : {"micro", "macro", "mean"} or None, default="micro"
         "micro": over all entities together, as conlleval counts. "macro": the mean of the scores of
-        each kind. "mean": the mean over the sequences; None gives one value a sequence.
+        each kind. "mean": the mean over the sequences; None gives one value per sequence.
     outside : label, default="O"
         The tag of steps outside all entities.
     separator : str, default="-"
@@ -99,6 +99,11 @@ def entity_precision_score(
     -------
     float or ndarray of shape (n_sequences,)
 
+    See Also
+    --------
+    entity_f1_score : Both in one number.
+    entity_recall_score : Share of the true entities that are found.
+
     Examples
     --------
     >>> from skchmm.metrics import entity_precision_score
@@ -128,6 +133,11 @@ def entity_recall_score(
     Returns
     -------
     float or ndarray of shape (n_sequences,)
+
+    See Also
+    --------
+    entity_f1_score : Both in one number.
+    entity_precision_score : Share of the predicted entities that are right.
 
     Examples
     --------

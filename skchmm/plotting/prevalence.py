@@ -122,6 +122,15 @@ class PrevalenceDisplay:
         -----
         The rules of the model bind the whole path up to the last of these times. Rules under
         ``semantics="observed"`` say nothing about times without observations, and are left out.
+
+        Examples
+        --------
+        >>> from skchmm import CTConstrainedHMM
+        >>> from skchmm.plotting import PrevalenceDisplay
+        >>> model = CTConstrainedHMM.from_parameters(
+        ...     [1.0, 0.0], [[-0.5, 0.5], [0.0, 0.0]], states=["well", "ill"])
+        >>> PrevalenceDisplay.expected_shares(model, [0, 1, 2]).round(2).tolist()
+        [[1.0, 0.0], [0.61, 0.39], [0.37, 0.63]]
         """
         at = check_grid(at)
         model = without_data(estimator)

@@ -378,3 +378,15 @@ def test_what_is_no_prior_of_a_generator():
     ):
         with pytest.raises(ValueError, match=message):
             CTConstrainedHMM(generator_prior=prior).fit(X, y, times=times)
+
+
+def test_labels_are_learned_from_whatever_the_parameters_were():
+    """Zeros stay zero in EM; a labelled fit with init="fitted" counts as any other does."""
+    X, y = list("HTHTTH"), list("aabbab")
+    sure = Categorical.from_parameters([[1.0, 0.0], [0.0, 1.0]], symbols=["H", "T"])
+    model = ConstrainedHMM.from_parameters(
+        [0.5, 0.5], np.full((2, 2), 0.5), states=["a", "b"], emission=sure, init="fitted"
+    ).fit(X, y)
+    expected = ConstrainedHMM().fit(X, y)
+    np.testing.assert_array_equal(model.emission_.probabilities_, expected.emission_.probabilities_)
+    assert (model.emission_.probabilities_ > 0).all()

@@ -140,6 +140,10 @@ def write_decl(constraints: Any, path: str | os.PathLike[str]) -> None:
     path : str or path
         An existing file is replaced.
 
+    Returns
+    -------
+    None
+
     Raises
     ------
     ValueError

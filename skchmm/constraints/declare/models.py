@@ -99,6 +99,11 @@ def from_pm4py(model: Mapping[str, Any]) -> list[Constraint]:
     support), and in its counts leaves out traces in which a rule has nothing to say;
     :func:`~skchmm.metrics.trajectory_validity_rate` tells how many traces satisfy a rule.
 
+    See Also
+    --------
+    read_decl : Constraints from a file of a Declare tool.
+    skchmm.ConstraintMiner : Rules that the labels of the training data obey.
+
     Examples
     --------
     >>> from skchmm.constraints import declare
