@@ -4,13 +4,13 @@ import numpy as np
 
 from ..inference.chain import labelled
 from .infeasible import check_possible, report_infeasible
-from .relaxation import Relaxation, relax_paths
+from .relaxation import Relaxation
 
 
 def replace_paths(model, sequences, frames, bad, path, log_prob, labels):
     """Fill in paths of the sequences `bad` that are not feasible, or raise."""
     if _relaxes(model):
-        _relax(model, sequences, frames, bad, decode_again, path, log_prob, labels)
+        _relax(Relaxation(model), sequences, frames, bad, decode_again, path, log_prob, labels)
         return
     report_infeasible(model, sequences, bad, frames)
     free, free_prob = model._chain(constrained=False).decode(
@@ -29,10 +29,11 @@ def replace_posteriors(model, sequences, frames, bad, log_z, posteriors):
         def fill(s, rows, _):
             posteriors[offsets[s] : offsets[s + 1]] = rows
 
-        Relaxation(model).answer(sequences, frames, bad, _smooth, fill)
+        relaxation = Relaxation(model)
+        relaxation.answer(sequences, frames, bad, _smooth, fill)
         if model.algorithm not in ("posterior", "mea"):  # whose path says which rules are broken
             unused = np.empty(sequences.n_steps, dtype=np.int64)
-            _relax(model, sequences, frames, bad, decode_again, unused, log_z)
+            _relax(relaxation, sequences, frames, bad, decode_again, unused, log_z)
         return
     report_infeasible(model, sequences, bad, frames)
     free = model._chain(constrained=False).smooth(frames, offsets, n_jobs=model.n_jobs)
@@ -43,7 +44,7 @@ def replace_posteriors(model, sequences, frames, bad, log_z, posteriors):
 def replace_by_scores(model, sequences, frames, bad, path, score):
     """Fill in the paths with the largest scores, for sequences that were reported before."""
     if _relaxes(model):
-        _relax(model, sequences, frames, bad, _best_feasible, path, score)
+        _relax(Relaxation(model), sequences, frames, bad, _best_feasible, path, score)
         return
     free = model._chain(constrained=False)
     found = free.best_feasible(frames, sequences.offsets, n_jobs=model.n_jobs)[0]
@@ -69,14 +70,14 @@ def _smooth(chain, frames, offsets):
     return chain.smooth(frames, offsets)[:2]
 
 
-def _relax(model, sequences, frames, bad, solve, path, log_prob, labels=None):
+def _relax(relaxation, sequences, frames, bad, solve, path, log_prob, labels=None):
     """Fill in paths that break as few rules as possible, and say so."""
 
     def fill(s, found, score):
         begin, end = sequences.ranges[s]
         path[begin:end], log_prob[s] = labelled(found, labels), score
 
-    relax_paths(model, sequences, frames, bad, solve, fill)
+    relaxation.answer_by_paths(sequences, frames, bad, solve, fill)
 
 
 def _replace(values, others, offsets, chosen):

@@ -3,9 +3,10 @@
 import numpy as np
 
 from ..exceptions import InfeasibleSequenceWarning, warn
+from ..inference.chain import Smoothed
 from .fallback import decode_again
 from .infeasible import describe_infeasible
-from .relaxation import Relaxation, relax_paths, taken
+from .relaxation import Relaxation, rows_of, taken
 
 
 class ForgivingChain:
@@ -20,46 +21,51 @@ class ForgivingChain:
     """
 
     def __init__(self, model, chain, parameters):
-        self.model, self.chain, self.takes_parts = model, chain, chain.takes_parts
-        self.relaxation = Relaxation(model, parameters)
-        n_rules = len(self.relaxation.rules)
-        self.steps = range(1, n_rules + 1) if model.on_infeasible == "relax" else [n_rules]
+        self.model, self.chain, self.parameters = model, chain, parameters
+        self.takes_parts = chain.takes_parts
+
+    def _chains(self):
+        """The chains to try, those of fewer rules only once they are needed."""
+        yield self.chain
+        relaxation = Relaxation(self.model, self.parameters)
+        n_rules = len(relaxation.rules)
+        for b in range(1 if self.model.on_infeasible == "relax" else n_rules, n_rules + 1):
+            yield relaxation.chain(b)
 
     def smooth(self, frames, offsets, *, seq_weights=None, counts=False, n_jobs=None):
         """As the chain does, but every possible sequence has an answer."""
-        options = {"seq_weights": seq_weights, "counts": counts, "n_jobs": n_jobs}
-        infeasible = np.isneginf(self.chain.log_likelihood(frames, offsets, n_jobs=n_jobs))
-        if not infeasible.any():
-            return self.chain.smooth(frames, offsets, **options)
-        n_sequences, S = len(offsets) - 1, self.chain.graph.n_states
-        log_z = np.full(n_sequences, -np.inf)
-        posteriors, totals = np.full((frames.n_steps, S), np.nan), []
-        left, chains = np.arange(n_sequences), [self.chain, *map(self.relaxation.chain, self.steps)]
-        for chain in chains:
+        smoothed = None
+        left, frames = np.arange(len(offsets) - 1), frames.whole()
+        for chain in self._chains():
+            rows, cut = rows_of(offsets, left)
+            feasible = chain.log_likelihood(taken(frames, rows), cut, n_jobs=n_jobs) > -np.inf
+            if feasible.all() and smoothed is None:
+                return chain.smooth(
+                    frames, offsets, seq_weights=seq_weights, counts=counts, n_jobs=n_jobs
+                )
+            chosen, left = left[feasible], left[~feasible]
+            if smoothed is None:
+                smoothed = _nothing(self.chain, frames, offsets)
+            if len(chosen):
+                rows, cut = rows_of(offsets, chosen)
+                weights = None if seq_weights is None else np.ascontiguousarray(seq_weights[chosen])
+                found = chain.smooth(
+                    taken(frames, rows), cut, seq_weights=weights, counts=counts, n_jobs=n_jobs
+                )
+                smoothed.log_z[chosen], smoothed.posteriors[rows] = found.log_z, found.posteriors
+                total = found.counts
+                if counts and smoothed.counts is not None:
+                    total = type(total)(*map(sum, zip(smoothed.counts, total)))
+                smoothed = smoothed._replace(counts=total)
             if len(left) == 0:
                 break
-            rows, cut = _rows_of(offsets, left)
-            part = taken(frames.whole(), rows)
-            feasible = chain.log_likelihood(part, cut, n_jobs=n_jobs) > -np.inf
-            chosen, left = left[feasible], left[~feasible]
-            if len(chosen) == 0:
-                continue
-            rows, cut = _rows_of(offsets, chosen)
-            weights = None if seq_weights is None else np.ascontiguousarray(seq_weights[chosen])
-            options["seq_weights"] = weights
-            found = chain.smooth(taken(frames.whole(), rows), cut, **options)
-            log_z[chosen], posteriors[rows] = found.log_z, found.posteriors
-            totals.append(found.counts)
-        if not counts or not totals:
-            return found._replace(log_z=log_z, posteriors=posteriors)
-        total = type(totals[0])(*map(sum, zip(*totals)))
-        return found._replace(log_z=log_z, posteriors=posteriors, counts=total)
+        return smoothed
 
 
-def _rows_of(offsets, chosen):
-    """The steps of some sequences, and their offsets."""
-    rows = np.concatenate([np.arange(offsets[s], offsets[s + 1]) for s in chosen])
-    return rows, np.concatenate([[0], np.cumsum(offsets[chosen + 1] - offsets[chosen])])
+def _nothing(chain, frames, offsets):
+    """What there is before any sequence is feasible."""
+    posteriors = np.full((frames.n_steps, chain.graph.n_states), np.nan)
+    return Smoothed(np.full(len(offsets) - 1, -np.inf), posteriors, None)
 
 
 def report_learned(model, data):
@@ -74,7 +80,8 @@ def report_learned(model, data):
     if len(bad) == 0:
         return
     if model.on_infeasible == "relax":
-        relax_paths(model, sequences, frames, bad, decode_again, lambda *_: None)
+        relaxation = Relaxation(model)
+        relaxation.answer_by_paths(sequences, frames, bad, decode_again, lambda *_: None)
         return
     message = describe_infeasible(model, sequences, bad[0], frames, len(bad))
     warn(message + " EM learned from it without the constraints.", InfeasibleSequenceWarning)

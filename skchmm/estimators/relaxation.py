@@ -103,9 +103,7 @@ class Relaxation:
             left = [s for s in bad if s not in broken]
             if not left:
                 break
-            ranges = [sequences.ranges[s] for s in left]
-            rows = np.concatenate([np.arange(begin, end) for begin, end in ranges])
-            offsets = np.concatenate([[0], np.cumsum([end - begin for begin, end in ranges])])
+            rows, offsets = rows_of(sequences.offsets, np.array(left))
             log_prob, found = solve(self.chain(b), taken(frames, rows), offsets)
             for k, s in enumerate(left):
                 if log_prob[k] > -np.inf:
@@ -135,33 +133,30 @@ class Relaxation:
                 broken.append((rule, step))
         return Relaxed(sequence, T, broken)
 
+    def answer_by_paths(self, sequences, frames, bad, solve, fill):
+        """Answer by paths of state indices, note in `relaxed_` what they break, and warn."""
+        found = {}
+
+        def note(s, path, log_prob):
+            found[s] = self.describe(sequences.names[s], path)
+            fill(s, path, log_prob)
+
+        self.answer(sequences, frames, bad, solve, note)
+        self.model.relaxed_ = [found[s] for s in sorted(found)]
+        report_relaxed(self.model.relaxed_)
+
+
+def rows_of(offsets, chosen):
+    """The steps of some sequences, and the offsets of these sequences among them."""
+    rows = np.concatenate([np.arange(offsets[s], offsets[s + 1]) for s in chosen])
+    return rows, np.concatenate([[0], np.cumsum(offsets[chosen + 1] - offsets[chosen])])
+
 
 def taken(frames, rows):
     """The frames of some steps."""
     index = rows if frames.index is None else np.asarray(frames.index)[rows]
     gaps = None if frames.gaps is None else frames.gaps[rows]
     return Frames(frames.table, index.astype(np.int32), gaps=gaps)
-
-
-def relax_paths(model, sequences, frames, bad, solve, fill):
-    """Answer sequences by paths that break the fewest rules, and say so.
-
-    Parameters
-    ----------
-    solve : callable
-        (chain, frames, offsets) -> log probabilities, state indices
-    fill : callable
-        (sequence, state indices, log probability)
-    """
-    relaxation, found = Relaxation(model), {}
-
-    def note(s, path, log_prob):
-        found[s] = relaxation.describe(sequences.names[s], path)
-        fill(s, path, log_prob)
-
-    relaxation.answer(sequences, frames, bad, solve, note)
-    model.relaxed_ = [found[s] for s in sorted(found)]
-    report_relaxed(model.relaxed_)
 
 
 def report_relaxed(relaxed):

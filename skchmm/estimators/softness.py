@@ -6,7 +6,7 @@ from ..constraints.soft import Soft
 from ..emissions.base import Frames
 from ..graph import AugmentedGraph
 from ..inference.chain import Chain
-from ..inference.weights import expected_breaks, learn_weights
+from ..inference.weights import learn_weights, log_z_of_lengths
 
 
 def check_weights(constraints):
@@ -64,17 +64,7 @@ def _expectations(model, data, graph, parameters, used):
     """The function of weights that `learn_weights` needs."""
     lengths, share = np.diff(data.offsets)[used], data.weights[used]
     if isinstance(model._new_chain(graph, *parameters), Chain):
-        distinct, which = np.unique(lengths, return_inverse=True)
-        share = np.bincount(which, weights=share)
-
-        def exact(weights):
-            log_z, expected = expected_breaks(
-                graph.weighing(weights), parameters, distinct, share, model.n_jobs
-            )
-            return share @ log_z, expected
-
-        return exact
-
+        return log_z_of_lengths(graph, parameters, lengths, share, model.n_jobs)
     n_steps, times = int(data.offsets[-1]), data.sequences.times
     blank = Frames(np.zeros((1, graph.n_states)), np.zeros(n_steps, dtype=np.int32))
     blank = blank if times is None else blank.with_gaps(times.gaps)

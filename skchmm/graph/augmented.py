@@ -157,17 +157,17 @@ class AugmentedGraph:
 
     def weighing(self, weights):
         """The same graph where the soft rules have other weights; zeros take them away."""
-        other = copy(self)
-        other.__dict__.pop("free", None)
-        other.controller = self.controller.weighing(weights)
-        other._make_layout()
-        return other
+        return self._with(controller=self.controller.weighing(weights))
 
     def ending(self, nodes):
         """The same graph where paths may only end in some of the nodes."""
+        return self._with(accept=self.accept & nodes)
+
+    def _with(self, **attributes):
+        """A copy with other attributes, and what follows from them."""
         other = copy(self)
         other.__dict__.pop("free", None)
-        other.accept = self.accept & nodes
+        other.__dict__.update(attributes)
         other._make_layout()
         return other
 

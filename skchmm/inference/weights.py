@@ -54,6 +54,20 @@ def learn_weights(start, learned, total, log_z_of):
     return weights
 
 
+def log_z_of_lengths(graph, parameters, lengths, seq_weights, n_jobs=None):
+    """The function of weights that `learn_weights` needs, for paths of these lengths."""
+    distinct, which = np.unique(lengths, return_inverse=True)
+    share = np.bincount(which, weights=seq_weights)
+
+    def log_z_of(weights):
+        log_z, expected = expected_breaks(
+            graph.weighing(weights), parameters, distinct, share, n_jobs
+        )
+        return share @ log_z, expected
+
+    return log_z_of
+
+
 def expected_breaks(graph, parameters, lengths, share, n_jobs=None):
     """log Z of paths of each length (n,), and how often paths break each soft rule (n_soft,).
 

@@ -6,7 +6,7 @@ from ..constraints import Soft
 from ..constraints.compile import compile
 from ..exceptions import ControllerTooLargeError
 from ..graph import AugmentedGraph
-from ..inference.weights import expected_breaks, learn_weights
+from ..inference.weights import learn_weights, log_z_of_lengths
 
 MAX_NODES = 5_000  # all soft rules are remembered together; learning goes over them many times
 SMOOTHING = 0.5  # pseudocount of the chain under which breaks are expected
@@ -32,14 +32,7 @@ def soften_rules(rules, runs):
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     parameters = _chain(codes, offsets, len(states))
     graph = AugmentedGraph(controller, *(part > 0 for part in parameters))
-    distinct, share = np.unique(lengths, return_counts=True)
-
-    def log_z_of(weights):
-        log_z, expected = expected_breaks(
-            graph.weighing(weights), parameters, distinct, share.astype(np.float64)
-        )
-        return share @ log_z, expected
-
+    log_z_of = log_z_of_lengths(graph, parameters, lengths, np.ones(len(lengths)))
     total = controller.breaks_encoded(codes, offsets).sum(axis=0).astype(np.float64)
     learned = np.ones(len(kept), dtype=bool)
     weights = learn_weights(np.zeros(len(kept)), learned, total, log_z_of)

@@ -172,3 +172,14 @@ def test_em_learns_from_sequences_that_break_a_rule(on_infeasible):
             paths = {x: value for x, value in paths.items() if broken[x] == fewest}
         total += np.logaddexp.reduce(list(paths.values()))
     assert_allclose(model.history_[-1], total, rtol=1e-9)
+
+
+@pytest.mark.parametrize("on_infeasible", ["relax", "warn"])
+def test_em_refuses_what_is_impossible_whatever_the_rules(on_infeasible):
+    X = np.array([[0.0, -np.inf], [-np.inf, -np.inf]])
+    model = ConstrainedHMM(
+        states=["a", "b"], emission="precomputed", constraints=EndsIn("b"),
+        on_infeasible=on_infeasible,
+    )  # fmt: skip
+    with pytest.raises(InfeasibleSequenceError, match="zero at step 1"):
+        model.fit([X])
