@@ -360,6 +360,7 @@ class Gaussian(NumericEmission):
         y_index: ArrayLike,
         n_states: int,
         weights: ArrayLike | None = None,
+        offsets: np.ndarray | None = None,
     ) -> dict[str, Any] | None:
         """Statistics of labelled rows that add up; None where these are not enough."""
         if self.covariance_type in ("full", "tied") and E.partly_missing:

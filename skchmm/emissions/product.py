@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 
 from ..sequences.values import as_array
 from .base import Emission, Frames
+from .labelled import count_rows
 
 # The share of a state's start values that comes from all rows, so that no value is impossible.
 _SPREAD = 0.2
@@ -190,11 +191,7 @@ class Product(Emission):
             part.name_states(states)
 
     def encode(self, X: Any, offsets: np.ndarray | None = None, *, reset: bool) -> Any:
-        if not hasattr(X, "columns"):
-            X = as_array(X, "X")
-            X = X.reshape(-1, 1) if X.ndim == 1 else X
-            if X.ndim != 2:
-                raise ValueError(f"Expected a table of two dimensions, got {X.ndim}.")
+        X = _as_table(X)
         if reset or not self.finds_columns:
             self._check_columns(X.shape[1], reset=reset)
         parts = self._parts()
@@ -274,13 +271,7 @@ class Product(Emission):
 
     def maximise(self, statistics: dict[str, Any], *, smoothing: float = 0.0) -> None:
         for i, part in enumerate(self._parts()):
-            prefix = f"{i}_"
-            mine = {
-                name[len(prefix) :]: values
-                for name, values in statistics.items()
-                if name.startswith(prefix)
-            }
-            part.maximise(mine, smoothing=smoothing)
+            part.maximise(_of_part(statistics, i), smoothing=smoothing)
 
     def log_prior(self, *, smoothing: float = 0.0) -> float:
         return sum(part.log_prior(smoothing=smoothing) for part in self._parts())
@@ -302,6 +293,62 @@ class Product(Emission):
                 random_state=random_state,
             )  # fmt: skip
         return self
+
+    def count(
+        self,
+        E: Any,
+        y_index: ArrayLike,
+        n_states: int,
+        weights: ArrayLike | None = None,
+        offsets: np.ndarray | None = None,
+    ) -> dict[str, Any] | None:
+        """Statistics of labelled rows that add up; None if those of some columns do not."""
+        total = {}
+        for i, (part, rows) in enumerate(zip(self._parts(), E)):
+            counted = count_rows(part, rows, y_index, n_states, weights, offsets)
+            if counted is None:
+                return None
+            total |= {f"{i}_{name}": values for name, values in counted.items()}
+        return total
+
+    def estimate(self, statistics: dict[str, Any], *, smoothing: float = 0.0) -> None:
+        for i, part in enumerate(self._parts()):
+            part.estimate(_of_part(statistics, i), smoothing=smoothing)
+
+    # ----------------------------------------------------------------- chunks
+    def survey(self, X: Any) -> Any:
+        """What encoding notes of rows, in a form that adds up."""
+        X = _as_table(X)
+        self.encode(X, reset=True)
+        places = self._places(X)
+        parts = []
+        for columns, part in self.emissions_.items():
+            rows = _take(X, [places[column] for column in _as_tuple(columns)])
+            parts.append(part.survey(rows) if hasattr(part, "survey") else _First(part))
+        return _Surveys(parts, (self.n_features_in_, self._order, self._library))
+
+    def settle(self, survey: Any, like: Any = None) -> None:
+        """Take note of a survey, as encoding does of its rows; `like` one that has sums already."""
+        self.n_features_in_, self._order, self._library = survey.columns
+        likes = [None] * len(survey.parts) if like is None else like._parts()
+        for part, found, other in zip(self._parts(), survey.parts, likes):
+            if isinstance(found, _First):
+                vars(part).update(deepcopy(vars(found.emission)))
+            else:
+                part.settle(found, like=other)
+
+    def grown(self, statistics: dict[str, Any], survey: Any) -> dict[str, Any]:
+        """Statistics over the present symbols as such over those of a survey, which has them all.
+
+        Afterwards the emissions have the symbols of the survey.
+        """
+        total = {}
+        for i, (part, found) in enumerate(zip(self._parts(), survey.parts)):
+            mine = _of_part(statistics, i)
+            if hasattr(part, "grown"):
+                mine = part.grown(mine, found)
+            total |= {f"{i}_{name}": values for name, values in mine.items()}
+        return total
 
     # -------------------------------------------------------------- questions
     def n_parameters(self) -> int:
@@ -339,6 +386,46 @@ class Product(Emission):
         for column, values in drawn.items():
             rows[:, column] = values
         return rows.astype(dtype)
+
+
+class _Surveys:
+    """What encoding notes of rows: a survey of each emission, and of which columns there are."""
+
+    def __init__(self, parts, columns):
+        self.parts, self.columns = parts, columns
+
+    def __add__(self, other):
+        return _Surveys([a + b for a, b in zip(self.parts, other.parts)], self.columns)
+
+
+class _First:
+    """An emission that has seen the first rows, for one that notes nothing that adds up."""
+
+    def __init__(self, emission):
+        self.emission = emission
+
+    def __add__(self, other):
+        return self
+
+
+def _of_part(statistics, i):
+    """Those of the emission at place i."""
+    prefix = f"{i}_"
+    return {
+        name.removeprefix(prefix): values
+        for name, values in statistics.items()
+        if name.startswith(prefix)
+    }
+
+
+def _as_table(X):
+    if hasattr(X, "columns"):
+        return X
+    X = as_array(X, "X")
+    X = X.reshape(-1, 1) if X.ndim == 1 else X
+    if X.ndim != 2:
+        raise ValueError(f"Expected a table of two dimensions, got {X.ndim}.")
+    return X
 
 
 def _as_tuple(columns):

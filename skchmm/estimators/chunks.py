@@ -4,6 +4,7 @@ What travels to workers is in spreading.py, what comes back in statistics.py.
 """
 
 from collections.abc import Callable, Collection, Iterable
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any, Self
 
@@ -182,7 +183,8 @@ class ChunksMixin(CountingMixin):
         first pass over the chunks finds the labels, the symbols of categorical columns, and the
         means and variances of numeric ones; then EM starts from a sample of whole sequences with
         about 100,000 steps, or all if there are fewer: then it starts where `fit` does. With all
-        labels known, a second pass counts them.
+        labels known, a second pass counts them; for emissions that counts are not enough for, such
+        as mixtures, EM holds the labels.
 
         Examples
         --------
@@ -199,7 +201,7 @@ class ChunksMixin(CountingMixin):
     def _fit_spread(self, spread):
         self._check_parameters()
         emission, sample, labelled = self._begin_chunks(spread)
-        if labelled and self._counts_labels:
+        if labelled and self._counts_labels and self._adds_up(emission, sample):
             progress = Progress(self, range(0))
             self._fit_counts(emission, spread)
         else:
@@ -208,6 +210,10 @@ class ChunksMixin(CountingMixin):
         self._conclude()
         progress.close()
         return self
+
+    def _adds_up(self, emission, sample):
+        """Whether labels are counted. What must see all rows to learn from them says so there."""
+        return emission.needs_labels or self._label_sums(deepcopy(emission), sample) is not None
 
     def _begin_chunks(self, spread):
         """Choose states and emission; what EM starts from, and whether all labels are known.

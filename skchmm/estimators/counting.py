@@ -1,7 +1,7 @@
 """Learning from labels that come chunk by chunk: counts, and what follows from them."""
 
 from collections.abc import Collection
-from copy import copy
+from copy import deepcopy
 from typing import Any, Self
 
 import numpy as np
@@ -111,7 +111,7 @@ class CountingMixin:
         if before is not None:
             values = _added(_grown(before, survey), values, [classes.index(c) for c in old])
         self._counted = {
-            "values": values, "labels": known, "survey": survey, "emission": copy(emission),
+            "values": values, "labels": known, "survey": survey, "emission": deepcopy(emission),
         }  # fmt: skip
         self._estimate(emission, values)
         self._conclude()
@@ -128,7 +128,7 @@ class CountingMixin:
 
 def _grown(before, survey):
     """Sums that there are, over the symbols that are known by now."""
-    values, emission = before["values"], copy(before["emission"])
+    values, emission = before["values"], deepcopy(before["emission"])
     if not hasattr(emission, "grown"):
         return values
     more = emission.grown(emission_part(values), survey)

@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..controller.progress import duration
-from ..emissions.base import Emission, one_hot
 from ..exceptions import warn
 from ..inference.schedule import Allowed, each, ranges_of, steps_at_once, threads_of
 from ..sequences.aligned import read_step_weights, read_weights
@@ -349,17 +348,3 @@ def _added(found):
 def emission_part(values):
     """The sums of the emission among those of Statistics."""
     return {k.removeprefix("emission "): v for k, v in values.items() if k.startswith("emission ")}
-
-
-def count_rows(emission, data, n_states):
-    """Statistics of labelled rows, from which `estimate` learns all that `fit_supervised` does.
-
-    None for an emission that learns more from labels than such sums say. One that learns in a way
-    of its own may have a method `count` that says what to sum up.
-    """
-    rows = (data.encoded, data.codes, n_states, data.step_weights)
-    kind = type(emission)
-    if kind.fit_supervised is Emission.fit_supervised:
-        return emission.accumulate(data.encoded, one_hot(*rows[1:]), data.offsets)
-    home = next(c for c in kind.__mro__ if "fit_supervised" in vars(c))
-    return emission.count(*rows) if "count" in vars(home) else None

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import emissions
 from ..constraints.compile import flatten
+from ..emissions.labelled import count_rows
 from ..sequences.aligned import read_weights
 from ..sequences.forms import read_labels
 from ..sequences.labels import choose_states, read_known
@@ -27,7 +28,6 @@ from .em import (
     CallbackSupportMixin,
     Data,
     Progress,
-    count_rows,
     emission_part,
     with_callbacks,
 )
@@ -193,7 +193,9 @@ class LikelihoodModel(
 
     def _label_sums(self, emission, data):
         """Sums of what labels show; None for an emission that learns more from them than sums."""
-        counted = count_rows(emission, data, len(self.classes_))
+        counted = count_rows(
+            emission, data.encoded, data.codes, len(self.classes_), data.step_weights, data.offsets
+        )
         if counted is None:
             return None
         values = {f"emission {name}": value for name, value in counted.items()}
