@@ -104,6 +104,8 @@ class BaseHMM(LearningMixin, HMMChunksMixin, AnswersMixin, ReasonsMixin, Likelih
     _emission_parameters: dict[str, tuple[str, str]] = {}
 
     _prior_names: tuple[str, ...] = ("startprob_prior", "transmat_prior")
+    startprob_prior: Any
+    transmat_prior: Any
 
     n_components = Learned()
     n_features = Learned()

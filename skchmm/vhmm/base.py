@@ -105,10 +105,12 @@ class VariationalBaseHMM(BaseHMM):
     # Letter of params -> what priors and posteriors are called, without "_prior_", "_posterior_".
     _letters: dict[str, tuple[str, ...]] = {"s": ("startprob",), "t": ("transmat",)}
 
-    def _learned_names(self):
+    def _distribution_names(self):
         parts = [part for parts in self._letters.values() for part in parts]
-        names = [f"{part}_{kind}_" for part in parts for kind in ("prior", "posterior")]
-        return [*names, *super()._learned_names()]
+        return [f"{part}_{kind}_" for part in parts for kind in ("prior", "posterior")]
+
+    def _learned_names(self):
+        return [*self._distribution_names(), *super()._learned_names()]
 
     def _needs_any(self, letter):
         """Whether the priors and posteriors of a letter get values."""
@@ -126,10 +128,6 @@ class VariationalBaseHMM(BaseHMM):
         return np.exp(self._log_weights()[1])
 
     def _log_weights(self):
-        if not (hasattr(self, "startprob_posterior_") and hasattr(self, "transmat_posterior_")):
-            raise NotFittedError(
-                f"This {type(self).__name__} has parameters but no posteriors: call fit first."
-            )
         posteriors = self.startprob_posterior_, self.transmat_posterior_
         return tuple(dirichlet.expected_logs(a, f) for a, f in zip(posteriors, self._fixed()))
 
@@ -237,6 +235,10 @@ class VariationalBaseHMM(BaseHMM):
         return chain
 
     def _learning_emission(self):
+        if not all(hasattr(self, name) for name in self._distribution_names()):
+            raise NotFittedError(
+                f"This {type(self).__name__} has parameters but no posteriors: call fit first."
+            )
         emission = self._emission()
         if overridden(self, "_compute_subnorm_log_likelihood", "_compute_subnorm_likelihood"):
             return SubnormEmission(self, emission)
