@@ -51,6 +51,7 @@ MAY_IMPORT = {
     "decoders": FOUNDATION
     | {"sequences", "constraints", "emissions", "inference", "estimators"},
     "hmm": {"sequences", "controller", "constraints", "emissions", "inference", "estimators"},
+    "vhmm": {"sequences", "emissions", "inference", "estimators", "hmm"},
     "mining": {
         "_documentation",
         "_thresholds",

@@ -18,6 +18,7 @@ HOMES = [
     "skchmm.hmm",
     "skchmm.metrics",
     "skchmm.plotting",
+    "skchmm.vhmm",
 ]
 SPECIAL = {"__init__", "__call__", "__and__", "__rand__", "__or__", "__ror__", "__invert__"}
 

@@ -173,16 +173,17 @@ class Categorical(Emission):
 
     def log_likelihood(self, E: Any) -> Frames:
         logs = []
-        for table in self._tables():
+        for table in self._log_tables():
             table = table.reshape(len(table), -1).T
-            log_table = np.zeros((len(table) + 1, table.shape[1]))
-            with np.errstate(divide="ignore"):
-                np.log(table, out=log_table[:-1])
-            logs.append(log_table)
+            logs.append(np.concatenate([table, np.zeros((1, table.shape[1]))]))
         self._check_cells(E, list(map(len, logs)))
         if E.cells is None:
             return Frames(logs[0], E.index, in_range=True)
         return Frames(sum(log[E.cells[:, j]] for j, log in enumerate(logs)), E.index, in_range=True)
+
+    def _log_tables(self):
+        with np.errstate(divide="ignore"):
+            return [np.log(table) for table in self._tables()]
 
     def _check_cells(self, E, sizes):
         """Cells are looked up in tables of the size they were numbered for, without a look."""

@@ -103,6 +103,10 @@ class BaseHMM(LearningMixin, HMMChunksMixin, AnswersMixin, ReasonsMixin, Likelih
     # letter of params -> (attribute of the model, attribute of the emission)
     _emission_parameters: dict[str, tuple[str, str]] = {}
 
+    _prior_names: tuple[str, ...] = ("startprob_prior", "transmat_prior")
+    startprob_prior: Any
+    transmat_prior: Any
+
     n_components = Learned()
     n_features = Learned()
 
@@ -373,7 +377,7 @@ class BaseHMM(LearningMixin, HMMChunksMixin, AnswersMixin, ReasonsMixin, Likelih
             )
         if not (isinstance(self.n_init, (int, np.integer)) and self.n_init >= 1):
             raise ValueError(f"n_init must be an integer >= 1, got {self.n_init!r}.")
-        for name in ("startprob_prior", "transmat_prior"):
+        for name in self._prior_names:
             value = getattr(self, name)
             if isinstance(value, (int, float)) and abs(value) < 1e300:
                 continue

@@ -81,6 +81,7 @@ max_nodes, n_jobs
     """
 
     _emission_parameters = {"e": ("emissionprob_", "probabilities_")}
+    emissionprob_prior: Any
 
     def __init__(
         self,

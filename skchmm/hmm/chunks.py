@@ -43,8 +43,9 @@ class HMMChunksMixin(ChunksMixin):
         True
         """
         self._check_statistics(statistics)
+        bound = self._compute_lower_bound(statistics.log_likelihood)
         self._do_mstep(self._for_m_step(statistics.values))
-        self.monitor_.report(self._compute_lower_bound(statistics.log_likelihood))
+        self.monitor_.report(bound)
         return self
 
     def _fingerprint(self, parameters=None, emission=None):

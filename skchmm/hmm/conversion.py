@@ -47,6 +47,7 @@ def from_hmmlearn(model: Any) -> BaseHMM:
     if name not in MODELS or home != "hmmlearn":
         raise TypeError(
             f"from_hmmlearn takes a model of hmmlearn ({', '.join(sorted(MODELS))}), not {name}."
+            + _hint(name)
         )
     return _restored(MODELS[name], vars(model))
 
@@ -99,8 +100,15 @@ class _Unpickler(pickle.Unpickler):
         if name == "ConvergenceMonitor":
             return ConvergenceMonitor
         if name not in MODELS:
-            raise ValueError(f"There is no counterpart to hmmlearn's {name} in skchmm.hmm.")
+            raise ValueError(
+                f"There is no counterpart to hmmlearn's {name} in skchmm.hmm." + _hint(name)
+            )
         return type(name, (_Model,), {"kind": MODELS[name]})
+
+
+def _hint(name):
+    known = name in MODELS or not name.startswith("Variational")
+    return "" if known else " Variational models are known after import skchmm.vhmm."
 
 
 def _restored(kind, state):
@@ -109,7 +117,9 @@ def _restored(kind, state):
     model = kind(**{name: state[name] for name in names if name in state})
     for name, value in state.items():
         if name.endswith("_") and name not in ("monitor_",) and not name.startswith("__"):
-            setattr(model, name, value)
+            derived = isinstance(getattr(kind, name, None), property)
+            if not derived or getattr(kind, name).fset is not None:
+                setattr(model, name, value)
     monitor = state.get("monitor_")
     if monitor is not None:
         mine = ConvergenceMonitor(monitor.tol, monitor.n_iter, monitor.verbose)

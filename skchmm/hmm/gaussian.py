@@ -69,6 +69,7 @@ max_nodes, n_jobs
     """
 
     _emission_parameters = {"m": ("means_", "means_"), "c": ("_covars_", "covars_")}
+    means_prior: Any
 
     def __init__(
         self,

@@ -178,7 +178,7 @@ class LearningMixin:
                 self._iterate(e_step or step, progress)
                 if self.n_init == 1:
                     return
-                value, _ = (e_step or step)()
+                value = self._compute_lower_bound((e_step or step)()[0])
                 if best is None or value > best[0]:
                     best = value, {name: vars(self)[name] for name in names}, self.monitor_.history
                     self.monitor_.history = type(self.monitor_.history)()
@@ -210,8 +210,16 @@ class LearningMixin:
         parts = self._parts(data)
         return lambda: self._statistics(data, parts)
 
+    def _learning_emission(self):
+        """The emission of the E-step."""
+        return self.emission_
+
+    def _learning_chain(self):
+        """The chain of the E-step."""
+        return self._chain()
+
     def _parts(self, data):
-        emission = self.emission_
+        emission = self._learning_emission()
         encoded = emission.encode(data.sequences.X, data.offsets, reset=False)
         least = None if self._accumulates_itself() else steps_in_part(emission)
         data = replace(data, encoded=encoded)
@@ -264,7 +272,7 @@ class LearningMixin:
 
     def _sums(self, data, parts):
         """The log-likelihood, and sums that add up over sequences."""
-        emission = self.emission_
+        emission = self._learning_emission()
         if self._accumulates_itself():
             statistics = self._initialize_sufficient_statistics()
             return self._accumulate_by_sequence(emission, statistics, data, parts[0]), statistics
@@ -288,14 +296,14 @@ class LearningMixin:
 
     def _expect(self, emission, data, parts, accumulate):
         expected = expect(
-            self._chain(), emission, parts, self.n_jobs, accumulate=accumulate,
+            self._learning_chain(), emission, parts, self.n_jobs, accumulate=accumulate,
             check=self._check_underflow,
         )  # fmt: skip
         return self._objective(expected.smoothed.log_z, data, emission), expected
 
     def _accumulate_by_sequence(self, emission, statistics, data, part):
         """Let a subclass look at one sequence after the other, as hmmlearn does."""
-        chain, log_z = self._chain(), np.empty(data.sequences.n_sequences)
+        chain, log_z = self._learning_chain(), np.empty(data.sequences.n_sequences)
         frames, rows = emission.log_likelihood(part.encoded), as_rows(data.sequences.X)
         self._check_underflow(frames)
         scaling = self.implementation == "scaling"
@@ -312,7 +320,7 @@ class LearningMixin:
             if scaling:
                 lattice = np.exp(lattice)
             if not self.constraints_:
-                there = lattices(lattice, self.startprob_, self.transmat_, scaling)
+                there = lattices(lattice, chain.start, chain.transmat, scaling)
             self._skchmm_transitions = smoothed.counts.transitions
             posteriors = smoothed.posteriors * weight[0]
             self._accumulate_sufficient_statistics(
@@ -339,15 +347,7 @@ class LearningMixin:
             self.startprob_ = rng.dirichlet(np.full(S, 1 / S))
         if self._needs_init("t", "transmat_"):
             self.transmat_ = rng.dirichlet(np.full(S, 1 / S), size=S)
-        n_scalars = self._get_n_fit_scalars_per_param()
-        wanted = sum(n_scalars.get(letter, 0) for letter in self.params)
-        if np.size(X) < wanted:
-            _log.warning(
-                "Fitting a model with %d free scalar parameters with only %d data points will "
-                "result in a degenerate solution.",
-                wanted,
-                np.size(X),
-            )
+        self._warn_if_few(X)
         needed = [p for p, (name, _) in self._emission_parameters.items()
                   if self._needs_init(p, name)]  # fmt: skip
         if needed:
@@ -358,6 +358,17 @@ class LearningMixin:
                 init, seed = "random", 0  # only the covariances are used
             emission.initialise(encoded, None, S, init=init, random_state=seed)
             self._take(emission, needed)
+
+    def _warn_if_few(self, X):
+        n_scalars = self._get_n_fit_scalars_per_param()
+        wanted = sum(n_scalars.get(letter, 0) for letter in self.params)
+        if np.size(X) < wanted:
+            _log.warning(
+                "Fitting a model with %d free scalar parameters with only %d data points will "
+                "result in a degenerate solution.",
+                wanted,
+                np.size(X),
+            )
 
     def _needs_init(self, code, name):
         if code not in self.init_params:
