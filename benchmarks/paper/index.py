@@ -12,7 +12,7 @@ from .verdicts import RULES, VERDICTS
 ORDER = (
     "overhead", "completeness", "misspecification", "decoders", "timing", "recovery", "fly",
     "fly_trace", "fly_thresholds", "smarthome", "smarthome_clock", "smarthome_caps", "har",
-    "har_quantiser", "har_em", "fly_adapting", "receipt",
+    "har_quantiser", "har_em", "fly_adapting", "receipt", "soft",
 )  # fmt: skip
 
 # Label in the paper's source, what it shows, the reports that answer it.

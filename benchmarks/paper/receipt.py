@@ -36,12 +36,12 @@ under the Declare rules.
 
 
 def run(options):
-    traces, activities = _read(options.data / FILES[0])
+    traces, activities = read(options.data / FILES[0])
     n_seeds = options.seeds or (1 if options.quick else 5)
     scores, facts = {}, None
     for seed in range(n_seeds):
         rng = np.random.default_rng(seed)
-        noisy = [_replace(trace, activities, rng) for trace in traces]
+        noisy = [replace_some(trace, activities, rng) for trace in traces]
         order = rng.permutation(len(traces))
         cut = int(0.7 * len(traces))
         train, test = order[:cut], order[cut:]
@@ -79,7 +79,7 @@ def run(options):
     )  # fmt: skip
 
 
-def _read(path):
+def read(path):
     cases = {}
     with gzip.open(path, "rt") as file:
         for row in csv.DictReader(file):
@@ -89,7 +89,7 @@ def _read(path):
     return [np.array(trace, dtype=f"U{width}") for trace in cases.values()], activities
 
 
-def _replace(trace, activities, rng):
+def replace_some(trace, activities, rng):
     noisy = trace.copy()
     hit = rng.random(len(trace)) < NOISE
     noisy[hit] = rng.choice(activities, hit.sum())
@@ -129,8 +129,8 @@ def _scores(paths, truth, rules):
     }
 
 
-def declare_rules(traces, activities):
-    """The Declare rules that hold in every trace and apply to enough of them."""
+def declare_rules(traces, activities, support=1.0):
+    """The Declare rules that apply to enough traces and hold in this share of those."""
     traces = [trace.tolist() for trace in traces]
     having = {a: [trace for trace in traces if a in trace] for a in activities}
     often = [a for a in activities if len(having[a]) >= EVIDENCE]
@@ -139,13 +139,25 @@ def declare_rules(traces, activities):
         declare.End(sorted({trace[-1] for trace in traces})),
     ]
     rules += [
-        declare.Absence(a, 2) for a in often if all(trace.count(a) == 1 for trace in having[a])
+        declare.Absence(a, 2)
+        for a in often
+        if _mostly((trace.count(a) == 1 for trace in having[a]), len(having[a]), support)
     ]
     for a, b in permutations(often, 2):
         for template, holds, of in TEMPLATES:
-            if all(holds(trace, a, b) for trace in having[a if of == "a" else b]):
+            cases = having[a if of == "a" else b]
+            if _mostly((holds(trace, a, b) for trace in cases), len(cases), support):
                 rules.append(template(a, b))
     return rules
+
+
+def _mostly(outcomes, n, support):
+    misses, allowed = 0, (1 - support) * n + 1e-9
+    for holds in outcomes:
+        misses += not holds
+        if misses > allowed:
+            return False
+    return True
 
 
 def _last(trace, a):

@@ -16,6 +16,7 @@ from ..exceptions import ControllerTooLargeError
 from .checking import check_paths, limit_in_words, most_states
 from .controller import Controller
 from .minimise import minimal_tables
+from .products import intersection
 
 MAX_SOFT = 62  # rules whose breaks fit the bits of an integer
 
@@ -251,26 +252,60 @@ def soften(controller, rules, weights, *, names, max_nodes):
     return product
 
 
+def conjunction(controllers, max_nodes):
+    """The paths that all accept, with the costs of the first one, if it has any."""
+    first, *others = controllers
+    if not isinstance(first, SoftController) or not others:
+        return intersection(controllers, max_nodes=max_nodes)
+    return _narrow(first, intersection(others, max_nodes=max_nodes), max_nodes)
+
+
+def _narrow(product, hard, max_nodes):
+    """The controller with soft rules, of those of its paths that a hard controller accepts too."""
+    epochs, left, _, rows, tables = _reach(product, hard, max_nodes)
+    if rows is None:
+        raise ControllerTooLargeError(
+            "The controller of the soft rules, with the other rules, has "
+            f"{limit_in_words(max_nodes, len(product.states), len(epochs))} states; "
+            "raise max_nodes."
+        )
+    mine, other = rows[:, 0], rows[:, 1]
+    return SoftController(
+        product.states, tables, product.accept[mine] & hard.accept[other],
+        product.steps[left][:, mine], product.ends[mine], product.weights, epochs=epochs,
+        horizon=_nearest(product, hard),
+    ).minimal()  # fmt: skip
+
+
 def _times(product, rule, k, names, max_nodes):
     """The product that also counts the breaks of rule number k."""
-    epochs, S = np.union1d(product.epochs, rule.epochs), len(product.states)
-    left = np.searchsorted(product.epochs, epochs, side="right") - 1
-    right = np.searchsorted(rule.epochs, epochs, side="right") - 1
-    rows, tables = automata.product(
-        [product.tables[left], rule.tables[right]], True, most_states(max_nodes, S, len(epochs))
-    )
+    epochs, left, right, rows, tables = _reach(product, rule, max_nodes)
     if rows is None:
         raise ControllerTooLargeError(
             f"The controller of {len(names)} soft rules, with the hard ones, has "
-            f"{limit_in_words(max_nodes, S, len(epochs))} states, at the latest with {names[k]}. "
-            "Every soft rule has to be remembered until it is broken; give fewer of them, or "
-            "raise max_nodes."
+            f"{limit_in_words(max_nodes, len(product.states), len(epochs))} states, at the latest "
+            f"with {names[k]}. Every soft rule has to be remembered until it is broken; give fewer "
+            "of them, or raise max_nodes."
         )
     mine, new = rows[:, 0], rows[:, 1]
-    horizons = [h for h in (product.horizon, rule.horizon) if h is not None]
     return SoftController(
         product.states, tables, product.accept[mine],
         product.steps[left][:, mine] | (rule.steps[right][:, new].astype(np.int64) << k),
         product.ends[mine] | (rule.ends[new].astype(np.int64) << k),
-        product.weights, epochs=epochs, horizon=min(horizons, default=None),
+        product.weights, epochs=epochs, horizon=_nearest(product, rule),
     ).minimal()  # fmt: skip
+
+
+def _reach(product, other, max_nodes):
+    """Epochs of both, which of each these are, and reachable pairs of states with their tables."""
+    epochs = np.union1d(product.epochs, other.epochs)
+    left = np.searchsorted(product.epochs, epochs, side="right") - 1
+    right = np.searchsorted(other.epochs, epochs, side="right") - 1
+    limit = most_states(max_nodes, len(product.states), len(epochs))
+    rows, tables = automata.product([product.tables[left], other.tables[right]], True, limit)
+    return epochs, left, right, rows, tables
+
+
+def _nearest(*controllers):
+    horizons = [each.horizon for each in controllers if each.horizon is not None]
+    return min(horizons, default=None)

@@ -44,8 +44,9 @@ class HSMMDecoder(LikelihoodModel):
         Whether every path must satisfy the constraints. If so, learning, decoding and marginals are
         exactly those of the semi-Markov chain on feasible paths; otherwise the constraints are
         listed in ``not_enforced_``, and `fit` warns.
-    algorithm : {"viterbi", "map"}, default="viterbi"
-        What `predict` returns: the most probable path, or the most probable state of each step.
+    algorithm : {"viterbi", "posterior", "mea", "map"}, default="viterbi"
+        What `predict` returns: the most probable path, the feasible path with the largest sum of
+        log marginals or of marginals, or the most probable state of each step.
     smoothing : float, default=0.5
         Pseudocount of every start, change of state and symbol, in the supervised fit and in EM.
     on_infeasible : {"raise", "warn", "relax"}, default="raise"
@@ -133,11 +134,6 @@ class HSMMDecoder(LikelihoodModel):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
-
-    def _check_choices(self):
-        super()._check_choices()
-        if self.algorithm in ("posterior", "mea"):
-            raise ValueError("algorithm must be 'viterbi' or 'map' for HSMMDecoder.")
 
     def _check_parameters(self):
         super()._check_parameters()

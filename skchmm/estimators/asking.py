@@ -11,12 +11,14 @@ from sklearn.utils import check_random_state
 
 from ..constraints.compile import flatten
 from ..constraints.logic import build
+from ..constraints.soft import Soft
 from ..constraints.visitation import ExactVisits
-from ..controller import intersection
+from ..controller.soft import conjunction
 from ..graph import AugmentedGraph
 from ..inference.chain import Durations
 from ..inference.explain import Explainer, Explanation
 from ..sequences.labels import check_states
+from .fallback import other_chains
 from .infeasible import check_possible, report_infeasible
 
 # The distribution of the number of visits ends where less than this is left of it.
@@ -32,10 +34,8 @@ class AskingMixin:
         answers = [ask(self._chain(), frames.part(*steps)) for steps in ranges]
         bad = [s for s, found in enumerate(answers) if len(found) == 0]
         if bad:
-            report_infeasible(self, sequences, bad, frames)
-            free = self._chain(constrained=False)
-            for s in bad:
-                answers[s] = ask(free, frames.part(*ranges[s]))
+            for s, chain in other_chains(self, sequences, frames, bad).items():
+                answers[s] = ask(chain, frames.part(*ranges[s]))
             check_possible(sequences, [0.0 if len(a) else -np.inf for a in answers], frames)
         return answers
 
@@ -66,29 +66,36 @@ class AskingMixin:
     def _ask(self, sequences):
         """The sequences, their frames, the chain that answers for each, and its log_z.
 
-        That is the constrained one; where `on_infeasible` says so, the plain one for sequences
-        without a feasible path.
+        That is the constrained one; for sequences without a feasible path, the one that
+        `on_infeasible` asks for.
         """
         frames, offsets = self._frames(sequences), sequences.offsets
         log_z = self._chain().log_likelihood(frames, offsets, n_jobs=self.n_jobs)
         bad = np.flatnonzero(np.isneginf(log_z))
         chains = [self._chain()] * sequences.n_sequences
         if len(bad):
-            report_infeasible(self, sequences, bad, frames)
-            free = self._chain(constrained=False)
-            plain = free.log_likelihood(frames, offsets, n_jobs=self.n_jobs)
-            check_possible(sequences, plain, frames)
-            for s in bad:
-                chains[s], log_z[s] = free, plain[s]
+            others = other_chains(self, sequences, frames, bad)
+            for chain in set(others.values()):
+                mine = [s for s in bad if others[s] is chain]
+                log_z[mine] = chain.log_likelihood(frames, offsets, n_jobs=self.n_jobs)[mine]
+            check_possible(sequences, log_z, frames)
+            for s, chain in others.items():
+                chains[s] = chain
         return sequences, frames, chains, log_z
 
     def _probability(self, constraint, sequences, frames, chains, log_z):
         states, constraints = check_states(self.classes_.tolist()), flatten(constraint)
+        for part in constraints:
+            if isinstance(part, Soft):
+                raise ValueError(
+                    f"{part!r}: every path obeys a soft rule, at a price; ask for the rule itself, "
+                    f"{part.constraint!r}."
+                )
         parts = [build(part, states, self.max_nodes) for part in constraints]
         result = np.empty(sequences.n_sequences)
         for chain in {id(chain): chain for chain in chains}.values():
             graph = chain.graph
-            controller = intersection([graph.controller] + parts, max_nodes=self.max_nodes)
+            controller = conjunction([graph.controller, *parts], self.max_nodes)
             self._check_controller(controller, constraints)
             both = chain.under(
                 AugmentedGraph(

@@ -86,6 +86,8 @@ class SequenceEstimator(RulesMixin, SavedMixin, DocumentedMixin, BaseEstimator):
         """Sequences whose rows have the features that were (or are now) learned."""
         if not reset:
             check_is_fitted(self)
+        if self.on_infeasible == "relax":
+            self.relaxed_ = []
         with Allowed(threads_of(self.n_jobs)):
             sequences = read_sequences(X, lengths=lengths, groups=groups)
         self._check_features(sequences.X, reset)

@@ -114,7 +114,7 @@ class ConstrainedHMM(QuestionsMixin, ReasonsMixin, ResidualsMixin, IntervalsMixi
         The weights of the soft rules, in their order in `constraints_`, learned ones included.
         Only where there are soft rules.
     relaxed_ : list
-        With ``on_infeasible="relax"``, after a call that met sequences without a feasible path:
+        With ``on_infeasible="relax"``, the sequences of the last call that had no feasible path:
         for each of them ``sequence``, ``n_steps`` and ``broken``, a list of (constraint, step).
     n_features_in_ : int
     feature_names_in_ : ndarray

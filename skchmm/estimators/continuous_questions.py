@@ -11,7 +11,8 @@ from ..inference.chain import Durations
 from ..inference.explain import Explanation
 from ..sequences.clocks import GapMap
 from .asking import AskingMixin, check_number
-from .infeasible import check_possible, report_infeasible
+from .fallback import other_chains
+from .infeasible import check_possible
 from .questions import Paths
 
 # Of entries into a set of states, more than so many are never counted.
@@ -28,12 +29,14 @@ class CTQuestionsMixin(AskingMixin):
         *,
         lengths: Collection[int] | None = None,
         groups: Any = None,
+        known: Any = None,
     ) -> np.ndarray | list[np.ndarray]:
         """P(x_t | y_0..y_t, some completion is feasible): marginals that do not look ahead.
 
         Parameters
         ----------
-        X, times, lengths, groups : the sequences
+        X, times, lengths, groups, known : as in `predict`
+            A label that is known counts from its step on.
 
         Returns
         -------
@@ -52,7 +55,7 @@ class CTQuestionsMixin(AskingMixin):
                [0.91, 0.09],
                [0.5 , 0.5 ]])
         """
-        sequences = self._read(X, lengths, groups, times=times)
+        sequences = self._hold(self._read(X, lengths, groups, times=times), known)
         return sequences.restore(self._filter(sequences))
 
     def decode_path(
@@ -87,13 +90,13 @@ class CTQuestionsMixin(AskingMixin):
         nodes, log_prob = chains[0].decode_nodes(frames, sequences.offsets, n_jobs=self.n_jobs)
         bad = np.flatnonzero(np.isneginf(log_prob))
         if len(bad):
-            report_infeasible(self, sequences, bad, frames)
-            free = self._chain(constrained=False)
-            others, free_prob = free.decode_nodes(frames, sequences.offsets, n_jobs=self.n_jobs)
-            check_possible(sequences, free_prob, frames)
-            for s in bad:
-                part = slice(sequences.offsets[s], sequences.offsets[s + 1])
-                chains[s], nodes[part] = free, others[part]
+            for s, chain in other_chains(self, sequences, frames, bad).items():
+                begin, end = sequences.ranges[s]
+                chains[s] = chain.decoder
+                nodes[begin:end], (log_prob[s],) = chains[s].decode_nodes(
+                    frames.part(begin, end), np.array([0, end - begin])
+                )
+            check_possible(sequences, log_prob, frames)
         filled: dict = {}
         paths = [
             fill_in(
@@ -142,6 +145,7 @@ class CTQuestionsMixin(AskingMixin):
         *,
         lengths: Collection[int] | None = None,
         groups: Any = None,
+        known: Any = None,
     ) -> np.ndarray:
         """P(another constraint holds | Y, Acc), for each sequence.
 
@@ -149,13 +153,13 @@ class CTQuestionsMixin(AskingMixin):
         ----------
         constraint : constraint, Controller or list of them
             Read in the same way as those of the model (``semantics``).
-        X, times, lengths, groups : the sequences
+        X, times, lengths, groups, known : as in `predict`
 
         Returns
         -------
         ndarray (n_sequences,)
         """
-        sequences = self._read(X, lengths, groups, times=times)
+        sequences = self._hold(self._read(X, lengths, groups, times=times), known)
         return self._probability(constraint, *self._ask(sequences))
 
     def visit_distribution(
@@ -167,13 +171,14 @@ class CTQuestionsMixin(AskingMixin):
         max_visits: int | None = None,
         lengths: Collection[int] | None = None,
         groups: Any = None,
+        known: Any = None,
     ) -> np.ndarray:
         """P(the number of entries into the states is k | Y, Acc), for k = 0, 1, ...
 
         Parameters
         ----------
         states : label or collection of labels
-        X, times, lengths, groups : the sequences
+        X, times, lengths, groups, known : as in `predict`
         max_visits : int, optional
             The largest k. By default as many as leave less than 1e-10 to more.
 
@@ -184,7 +189,7 @@ class CTQuestionsMixin(AskingMixin):
         if max_visits is not None:
             check_number(max_visits, "max_visits must be a number of visits", least=0)
         most = max(MAX_VISITS, max_visits or 0)
-        sequences = self._read(X, lengths, groups, times=times)
+        sequences = self._hold(self._read(X, lengths, groups, times=times), known)
         return self._visit_distribution(states, sequences, max_visits, most)
 
     def expected_duration(
@@ -195,13 +200,14 @@ class CTQuestionsMixin(AskingMixin):
         *,
         lengths: Collection[int] | None = None,
         groups: Any = None,
+        known: Any = None,
     ) -> Durations:
         """Expected time in a set of states given Y and Acc: time, visits, time a visit.
 
         Parameters
         ----------
         states : label or collection of labels
-        X, times, lengths, groups : the sequences
+        X, times, lengths, groups, known : as in `predict`
 
         Returns
         -------
@@ -210,7 +216,7 @@ class CTQuestionsMixin(AskingMixin):
             ``visits``, the expected number of entries into them, between observations too;
             ``length``, their ratio.
         """
-        sequences = self._read(X, lengths, groups, times=times)
+        sequences = self._hold(self._read(X, lengths, groups, times=times), known)
         gap_map = None if self.clock is None else GapMap(self.clock)
         return self._expected_duration(states, sequences, gap_map=gap_map)
 
@@ -270,10 +276,10 @@ class CTQuestionsMixin(AskingMixin):
             chain = self._chain()
             log_z = chain.log_likelihood(part, np.array([0, end - begin]))
             if np.isneginf(log_z[0]):
-                report_infeasible(self, sequences, [s], frames)
-                chain = self._chain(constrained=False)
-                log_z = chain.log_likelihood(frames, sequences.offsets, n_jobs=self.n_jobs)
-                check_possible(sequences, log_z, frames)
+                chain = other_chains(self, sequences, frames, [s])[s]
+                impossible = np.zeros(sequences.n_sequences)
+                impossible[s] = chain.log_likelihood(part, np.array([0, end - begin]))[0]
+                check_possible(sequences, impossible, frames)
             answers.append(chain.marginals_at(part, times, grids[s]))
         return answers
 

@@ -51,6 +51,16 @@ def replace_by_scores(model, sequences, frames, bad, path, score):
     _replace(path, found, sequences.offsets, bad)
 
 
+def other_chains(model, sequences, frames, bad):
+    """Sequence -> the chain that answers for it, for the sequences `bad`; or raise."""
+    if _relaxes(model):
+        relaxation = Relaxation(model)
+        broken = relaxation.answer_by_paths(sequences, frames, bad, decode_again, lambda *_: None)
+        return {s: relaxation.chain(broken[s]) for s in bad}
+    report_infeasible(model, sequences, bad, frames)
+    return dict.fromkeys(bad, model._chain(constrained=False))
+
+
 def _relaxes(model):
     return model.on_infeasible == "relax" and model._has_rules
 

@@ -21,9 +21,7 @@ def report_infeasible(model, sequences, bad, frames):
     elif hasattr(model, "explain"):
         which = "which of them conflict, and where" if model._has_rules else "which"
         message += f" Call explain(X) to see {which}."
-    if not model._has_rules:
-        raise InfeasibleSequenceError(message)
-    if model.on_infeasible != "warn":
+    if not model._has_rules or model.on_infeasible == "raise":
         raise InfeasibleSequenceError(message)
     warn(message + " It is answered without the constraints.", InfeasibleSequenceWarning)
 

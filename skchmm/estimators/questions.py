@@ -65,7 +65,12 @@ class QuestionsMixin(KBestMixin):
     """Draws and probabilities, for a `LikelihoodModel` in discrete time."""
 
     def filter_proba(
-        self, X: Any, *, lengths: Collection[int] | None = None, groups: Any = None
+        self,
+        X: Any,
+        *,
+        lengths: Collection[int] | None = None,
+        groups: Any = None,
+        known: Any = None,
     ) -> np.ndarray | list[np.ndarray]:
         """P(x_t | y_0..y_t, some completion is feasible): marginals that do not look ahead.
 
@@ -73,7 +78,8 @@ class QuestionsMixin(KBestMixin):
 
         Parameters
         ----------
-        X, lengths, groups : the sequences
+        X, lengths, groups, known : the sequences and what is known of their labels
+            As in `predict`; a label that is known counts from its step on.
 
         Returns
         -------
@@ -92,7 +98,7 @@ class QuestionsMixin(KBestMixin):
                [0.8 , 0.2 ],
                [0.72, 0.28]])
         """
-        sequences = self._read(X, lengths, groups)
+        sequences = self._hold(self._read(X, lengths, groups), known)
         return sequences.restore(self._filter(sequences))
 
     def sample(
@@ -175,6 +181,7 @@ class QuestionsMixin(KBestMixin):
         *,
         lengths: Collection[int] | None = None,
         groups: Any = None,
+        known: Any = None,
     ) -> np.ndarray:
         """P(another constraint holds | Y, Acc), for each sequence.
 
@@ -182,7 +189,8 @@ class QuestionsMixin(KBestMixin):
         ----------
         constraint : constraint, Controller or list of them
             The rule in question; if there are several, the question is whether all of them hold.
-        X, lengths, groups : the sequences
+        X, lengths, groups, known : the sequences and what is known of their labels
+            As in `predict`.
 
         Returns
         -------
@@ -199,7 +207,8 @@ class QuestionsMixin(KBestMixin):
         >>> model.probability(EndsIn("b"), np.zeros((2, 2)))
         array([0.2])
         """
-        return self._probability(constraint, *self._ask(self._read(X, lengths, groups)))
+        sequences = self._hold(self._read(X, lengths, groups), known)
+        return self._probability(constraint, *self._ask(sequences))
 
     def visit_distribution(
         self,
@@ -209,6 +218,7 @@ class QuestionsMixin(KBestMixin):
         max_visits: int | None = None,
         lengths: Collection[int] | None = None,
         groups: Any = None,
+        known: Any = None,
     ) -> np.ndarray:
         """P(the number of entries into the states is k | Y, Acc), for k = 0, 1, ...
 
@@ -217,7 +227,8 @@ class QuestionsMixin(KBestMixin):
         Parameters
         ----------
         states : label or collection of labels
-        X, lengths, groups : the sequences
+        X, lengths, groups, known : the sequences and what is known of their labels
+            As in `predict`.
         max_visits : int, optional
             The largest k. If a row sums to less than 1, the rest is the probability of more
             visits. By default, k is so large that this rest is below 1e-10 for all sequences.
@@ -228,19 +239,26 @@ class QuestionsMixin(KBestMixin):
         """
         if max_visits is not None:
             check_number(max_visits, "max_visits must be a number of visits", least=0)
-        sequences = self._read(X, lengths, groups)
+        sequences = self._hold(self._read(X, lengths, groups), known)
         most = (int(sequences.lengths.max()) + 1) // 2
         return self._visit_distribution(states, sequences, max_visits, most)
 
     def expected_duration(
-        self, states: Any, X: Any, *, lengths: Collection[int] | None = None, groups: Any = None
+        self,
+        states: Any,
+        X: Any,
+        *,
+        lengths: Collection[int] | None = None,
+        groups: Any = None,
+        known: Any = None,
     ) -> Durations:
         """Expected time in a set of states given Y and Acc: steps, visits, steps per visit.
 
         Parameters
         ----------
         states : label or collection of labels
-        X, lengths, groups : the sequences
+        X, lengths, groups, known : the sequences and what is known of their labels
+            As in `predict`.
 
         Returns
         -------
@@ -249,7 +267,8 @@ class QuestionsMixin(KBestMixin):
             states; ``visits``, the expected number of entries into them; ``length``, steps /
             visits: the mean length of a visit over many draws of the path (NaN if there are none).
         """
-        return self._expected_duration(states, self._read(X, lengths, groups))
+        sequences = self._hold(self._read(X, lengths, groups), known)
+        return self._expected_duration(states, sequences)
 
 
 def _sizes(length, n_sequences):

@@ -134,16 +134,20 @@ class Relaxation:
         return Relaxed(sequence, T, broken)
 
     def answer_by_paths(self, sequences, frames, bad, solve, fill):
-        """Answer by paths of state indices, note in `relaxed_` what they break, and warn."""
+        """Answer by paths of state indices, note in `relaxed_` what they break, and warn.
+
+        Returns how many rules each sequence breaks.
+        """
         found = {}
 
         def note(s, path, log_prob):
             found[s] = self.describe(sequences.names[s], path)
             fill(s, path, log_prob)
 
-        self.answer(sequences, frames, bad, solve, note)
+        broken = self.answer(sequences, frames, bad, solve, note)
         self.model.relaxed_ = [found[s] for s in sorted(found)]
         report_relaxed(self.model.relaxed_)
+        return broken
 
 
 def rows_of(offsets, chosen):

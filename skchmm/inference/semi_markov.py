@@ -1,5 +1,6 @@
 """A semi-Markov chain on an augmented graph, with the methods of a `Chain`."""
 
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -40,14 +41,7 @@ class SemiMarkovChain:
         self.graph = graph
         self.parameters = tuple(np.array(p, dtype=float) for p in (startprob, transmat, durations))
         start, transmat, durations = self.parameters
-        stay, entry, indptr, targets, edges, stay_costs = _edges_by_source(graph)
-        with np.errstate(divide="ignore"):
-            log_start, log_weights = graph.scored(np.log(start), np.log(transmat))
-            self.layout = SemiLayout(
-                graph.node_states, graph.start_nodes, graph.log_final, entry, graph.epochs, stay,
-                stay_costs, indptr, targets, graph.base_edges[edges], log_weights[edges],
-                log_start, np.log(durations), np.log(survival(durations)),
-            )  # fmt: skip
+        self.layout = _lay_out(graph, start, transmat, durations, survival(durations))
 
     def _check(self, frames, offsets):
         """Kernels rely on the size of frames, and on tables that reach as far as a sequence."""
@@ -61,16 +55,31 @@ class SemiMarkovChain:
 
     def decode(self, frames, offsets, *, labels=None, n_jobs=None):
         """Best paths: (labels, or state indices, (n_steps,), log P(path, Y) (n_sequences,))."""
+        path, log_prob = self._decode(self.layout, frames, offsets, n_jobs)
+        return labelled(path, labels), log_prob
+
+    def best_feasible(self, frames, offsets, *, n_jobs=None):
+        """The possible segmentations with the largest sums of frame scores: (states, sums)."""
+        return self._decode(self._possible, frames, offsets, n_jobs)
+
+    @cached_property
+    def _possible(self):
+        """The layout in which everything that is possible has the score 0."""
+        start, transmat, durations = self.parameters
+        chances = start, transmat, durations, survival(durations)
+        return _lay_out(self.graph.free, *((each > 0).astype(float) for each in chances))
+
+    def _decode(self, layout, frames, offsets, n_jobs):
         self._check(frames, offsets)
         rows = frames.rows
         path = np.empty(frames.n_steps, dtype=np.int32)
         log_prob = np.empty(len(offsets) - 1)
 
         def run(begin, end):
-            segment_viterbi(self.layout, frames.table, rows, offsets, begin, end, path, log_prob)
+            segment_viterbi(layout, frames.table, rows, offsets, begin, end, path, log_prob)
 
         spread(run, offsets, n_jobs)
-        return labelled(path, labels), log_prob
+        return path, log_prob
 
     def smooth(self, frames, offsets, *, seq_weights=None, counts=False, n_jobs=None):
         """Likelihoods, marginals and, on request, expected counts of segments."""
@@ -100,6 +109,18 @@ class SemiMarkovChain:
         mark_infeasible(gamma, log_z, offsets)
         expected = SegmentCounts(*map(sum, zip(*parts))) if counts else None
         return Smoothed(log_z, gamma, expected)
+
+
+def _lay_out(graph, start, transmat, durations, lasting):
+    """The layout of these chances; `lasting` are those of segments of at least so many steps."""
+    stay, entry, indptr, targets, edges, stay_costs = _edges_by_source(graph)
+    with np.errstate(divide="ignore"):
+        log_start, log_weights = graph.scored(np.log(start), np.log(transmat))
+        return SemiLayout(
+            graph.node_states, graph.start_nodes, graph.log_final, entry, graph.epochs, stay,
+            stay_costs, indptr, targets, graph.base_edges[edges], log_weights[edges], log_start,
+            np.log(durations), np.log(lasting),
+        )  # fmt: skip
 
 
 def _edges_by_source(graph):

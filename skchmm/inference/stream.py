@@ -11,6 +11,7 @@ from .._kernels.discrete.filtering import best_source, completions, first_step, 
 from ..exceptions import InfeasibleSequenceError, InfeasibleSequenceWarning, warn
 from ..graph.completion import Live
 from ..sequences.forms import Sequences
+from ..sequences.labels import read_known
 from ..sequences.values import as_array, concatenate, is_missing, plain
 from .levels import take_off_levels
 
@@ -173,13 +174,15 @@ class ConstrainedStream:
         ahead = self._filter.alpha + self._future[self.n_seen - 1]
         return float(_log_sum(ahead) + self._filter.log_scale - self._free.log_total())
 
-    def push(self, x: Any) -> Update:
+    def push(self, x: Any, known: Any = None) -> Update:
         """Take the next observation.
 
         Parameters
         ----------
         x : a row of features, or one symbol or number where there is one feature
             None or NaN where it is missing.
+        known : label or set of labels, optional
+            What is known of the label of this step, which is held.
 
         Returns
         -------
@@ -191,7 +194,7 @@ class ConstrainedStream:
         if self._finished or t == self.n_steps:
             raise ValueError(f"The sequence has ended after its {t} steps.")
         self._filter.chain.graph.controller.check_length(t + 1)
-        rows, log_b = self._emission(x)
+        rows, log_b = self._emission(x, known)
         alpha = self._free.ahead(log_b)
         if not (alpha > -np.inf).any():
             why = ": every state has probability zero there" if np.isneginf(log_b).all() else ""
@@ -288,7 +291,7 @@ class ConstrainedStream:
         self._values = self._filter.last_values(len(self._window))
 
     # -------------------------------------------------------------- emissions
-    def _emission(self, x):
+    def _emission(self, x, known):
         """The observations with this one, and its log-likelihood under every state."""
         model = self.model
         order = getattr(model.emission_, "order", 0)
@@ -296,6 +299,10 @@ class ConstrainedStream:
         X = concatenate(rows)
         frames = model._frames(Sequences(X, np.array([0, len(X)]), "stacked", name="x"))
         frames, _ = take_off_levels(frames.part(len(X) - 1, len(X)))  # marginals are as before
+        if known is not None:
+            labels = np.empty(1, dtype=object)
+            labels[0] = known
+            frames = frames.clamp(read_known(labels, model.classes_, "known"))
         return rows, np.ascontiguousarray(frames.dense()[-1])
 
 

@@ -21,7 +21,10 @@ from skchmm.constraints import (
     MaxDuration,
     MinDuration,
     NoDwell,
+    NoReentry,
     Occupancy,
+    Soft,
+    StartsIn,
     VisitBy,
     Window,
 )
@@ -155,6 +158,33 @@ class TestInference:
         )
         best = model.predict_proba(X).argmax(axis=1)
         assert model.predict(X).tolist() == [STATES[i] for i in best]
+
+    @pytest.mark.parametrize("algorithm", ["posterior", "mea"])
+    @pytest.mark.parametrize("seed", range(8))
+    def test_paths_of_marginals(self, seed, algorithm):
+        """Of the segmentations that are possible, the one with the largest sum of marginals."""
+        rng = np.random.default_rng(seed)
+        rules = [[], [NoReentry("a")], [MaxDuration("a", 2), EndsIn({"b", "c"})]][seed % 3]
+        parameters, T = random_segments(rng, 4), [1, 2, 5, 6][seed % 4]
+        X = [rng.normal(size=(T, 3)) for _ in range(9)]
+        every = [SemiMarkovEnumeration(*parameters, x, STATES, rules) for x in X]
+        X = [x for x, truth in zip(X, every) if truth.feasible]
+        every = [truth for truth in every if truth.feasible]
+        if not X:
+            return
+        for soft in (None, Soft(StartsIn("b"), 3.0)):
+            model = HSMMDecoder.from_parameters(
+                *parameters, states=STATES, constraints=[*rules, *([soft] if soft else [])],
+                enforce=True, algorithm=algorithm,
+            )  # fmt: skip
+            for truth, path, table in zip(every, model.predict(X), model.predict_proba(X)):
+                if soft is None:
+                    np.testing.assert_allclose(table, truth.marginals(), atol=1e-12)
+                with np.errstate(divide="ignore"):
+                    values = table if algorithm == "mea" else np.log(table)
+                sums = {x: values[np.arange(T), list(x)].sum() for x in truth.paths}
+                taken = sums[tuple(STATES.index(label) for label in path)]
+                np.testing.assert_allclose(taken, max(sums.values()), atol=1e-10)
 
 
 class TestInfeasible:
@@ -338,8 +368,7 @@ class TestEM:
         ({"max_duration": 0}, "max_duration must be an integer >= 1"),
         ({"duration": "normal"}, "duration must be one of"),
         ({"duration_smoothing": -1}, "duration_smoothing must not be negative"),
-        ({"algorithm": "posterior"}, "algorithm must be 'viterbi' or 'map'"),
-        ({"algorithm": "mea"}, "algorithm must be 'viterbi' or 'map'"),
+        ({"algorithm": "best"}, "algorithm must be one of"),
         ({"smoothing": -1}, "smoothing must not be negative"),
     ],
 )

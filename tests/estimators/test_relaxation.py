@@ -26,7 +26,7 @@ from skchmm.constraints import (
     Window,
 )
 
-from ..oracles.chains import feasible_paths, random_chain, random_scores
+from ..oracles.chains import feasible_paths, posterior, random_chain, random_scores
 from ..oracles.predicates import holds
 
 LABELS = ["a", "b", "c"]
@@ -84,6 +84,102 @@ def test_relaxed_paths_equal_brute_force(seed):
         for each in model.relaxed_:
             path = tuple(paths[each.sequence])
             assert [rule for rule, _ in each.broken] == [r for r in rules if not holds(r, path)]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_other_questions_equal_brute_force(seed):
+    """k-best, draws, probabilities and durations are those of the paths that break the fewest."""
+    rng = np.random.default_rng(100 + seed)
+    start, trans = random_chain(rng, 3)
+    rules = [RULES[k] for k in rng.choice(len(RULES), size=4, replace=False)]
+    soft = Soft(NoDwell("a"), 1.0, each=True)
+    model = ConstrainedHMM.from_parameters(
+        start, trans, states=LABELS, constraints=[*rules, soft], on_infeasible="relax"
+    )
+    X = [np.zeros((3, 3)), random_scores(rng, 4, 3, impossible=0.5)]
+    X[1][(X[1] == -np.inf).all(axis=1)] = 0.0
+    wanted = [best_relaxed(start, trans, x, rules) for x in X]
+    found = [
+        {x: v - sum(p == ("a", "a") for p in zip(x, x[1:])) for x, v in paths.items()}
+        for _, paths in wanted
+    ]
+    of_path = [posterior(paths) for paths in found]
+    asked, inside = EndsIn("b"), {"a", "c"}
+
+    def entries(x):
+        return sum(now in inside and before not in inside for before, now in zip((None, *x), x))
+
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", InfeasibleSequenceWarning)
+        best = model.kbest(X, 5)
+        drawn = model.sample_posterior(X, 3000, random_state=seed)
+        probability = model.probability(asked, X)
+        visits = model.visit_distribution(inside, X, max_visits=2)
+        durations = model.expected_duration(inside, X)
+    assert len(said) == 5 * any(fewest for fewest, _ in wanted)
+    for k, chances in enumerate(of_path):
+        values = sorted(found[k].values(), reverse=True)[:5]
+        assert_allclose([value for value, _ in best[k]], values, rtol=1e-9)
+        assert all(tuple(x) in found[k] for _, x in best[k])
+        for x, p in chances.items():
+            assert abs(np.mean((drawn[k] == np.array(x)).all(axis=1)) - p) < 0.06
+        holding = sum(p for x, p in chances.items() if holds(asked, x))
+        assert_allclose(probability[k], holding, atol=1e-9)
+        shares = [sum(p for x, p in chances.items() if entries(x) == n) for n in range(3)]
+        assert_allclose(visits[k], shares, atol=1e-9)
+        steps = sum(p * sum(label in inside for label in x) for x, p in chances.items())
+        assert_allclose(durations.steps[k], steps, atol=1e-9)
+
+
+@pytest.mark.parametrize("semantics", ["path", "observed"])
+def test_other_questions_in_continuous_time(semantics):
+    rules = [StartsIn("a"), EndsIn("b")]
+    model = CTConstrainedHMM.from_parameters(
+        [0.5, 0.5], [[-1.0, 1.0], [2.0, -2.0]], states=["a", "b"], constraints=rules,
+        semantics=semantics, on_infeasible="relax",
+    )  # fmt: skip
+    fewer = model.with_constraints(StartsIn("a"))
+    X, times = np.array([[0, -1.0], [-1.0, 0], [0, -np.inf]]), [0.0, 1.0, 1.5]
+    at = [0.5, 1.2]
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", InfeasibleSequenceWarning)
+        path, between = model.decode_path(X, times), model.predict_proba(X, times, at=at)
+        best = model.kbest(X, 2, times)
+        drawn, probability = (
+            model.sample_posterior(X, 20, times),
+            model.probability(rules[0], X, times),
+        )
+    assert len(said) == 5 and "EndsIn('b') at its end" in str(said[0].message)
+    assert path.log_prob == pytest.approx(fewer.decode_path(X, times).log_prob)
+    assert_allclose(between, fewer.predict_proba(X, times, at=at), atol=1e-12)
+    assert_allclose([v for v, _ in best], [v for v, _ in fewer.kbest(X, 2, times)], rtol=1e-12)
+    assert (drawn[:, 0] == "a").all() and (drawn[:, -1] == "a").all()
+    assert_allclose(probability, 1.0)
+
+
+def test_filtering_goes_on_without_rules_as_a_stream_does():
+    model = ConstrainedHMM.from_parameters(
+        [0.5, 0.5], [[0.5, 0.5], [0.5, 0.5]], states=["a", "b"],
+        constraints=[StartsIn("a"), NoReentry("a")], on_infeasible="relax",
+    )  # fmt: skip
+    X = np.array([[0, 0.0], [-np.inf, 0], [0, -np.inf], [0.0, 0.0]])
+    with pytest.warns(InfeasibleSequenceWarning, match="without the constraints"):
+        found = model.filter_proba(X)
+    stream = model.stream()
+    with pytest.warns(InfeasibleSequenceWarning, match="constraints are left out"):
+        assert_allclose(found, [stream.push(row).proba for row in X], atol=1e-12)
+
+
+def test_relaxed_is_of_the_last_call():
+    model = ConstrainedHMM.from_parameters(
+        [0.5, 0.5], [[0.5, 0.5], [0.5, 0.5]], states=["a", "b"], constraints=EndsIn("b"),
+        on_infeasible="relax",
+    )  # fmt: skip
+    with pytest.warns(InfeasibleSequenceWarning):
+        model.predict(np.array([[0, 0], [0, -np.inf]]))
+    assert len(model.relaxed_) == 1
+    model.predict(np.zeros((2, 2)))
+    assert model.relaxed_ == []
 
 
 def test_the_warning_names_rules_steps_and_sequences():

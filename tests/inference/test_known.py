@@ -97,6 +97,65 @@ def test_equal_to_enumeration(seed):
         assert sums[tuple(path)] == pytest.approx(max(sums.values()), rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_other_questions_equal_enumeration(seed):
+    rng = np.random.default_rng(seed)
+    T = [1, 3, 5][seed % 3]
+    startprob, transmat = random_chain(rng, 3)
+    scores, known = random_scores(rng, T, 3), random_known(rng, T)
+    paths = feasible_paths(startprob, transmat, scores, STATES, RULES)
+    of_path = {x: value for x, value in paths.items() if agrees(x, known)}
+    model = ConstrainedHMM.from_parameters(startprob, transmat, states=STATES, constraints=RULES)
+    if not of_path:
+        for ask in (
+            lambda: model.probability(EndsIn("b"), scores, known=known),
+            lambda: model.expected_duration("b", scores, known=known),
+        ):
+            with pytest.raises(InfeasibleSequenceError, match="known"):
+                ask()
+        return
+    of_path = posterior(of_path)
+    want = sum(p for x, p in of_path.items() if x[-1] == "b")
+    assert model.probability(EndsIn("b"), scores, known=known)[0] == pytest.approx(want, abs=1e-9)
+    once = sum(p for x, p in of_path.items() if "b" in x)  # the rules allow one visit
+    np.testing.assert_allclose(
+        model.visit_distribution("b", scores, max_visits=1, known=known)[0],
+        [1 - once, once],
+        atol=1e-9,
+    )
+    steps = sum(p * x.count("b") for x, p in of_path.items())
+    assert model.expected_duration("b", scores, known=known).steps[0] == pytest.approx(
+        steps, abs=1e-9
+    )
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_filtered_and_streamed(seed):
+    """P(x_t | y_0..y_t, what is known up to t): every beginning of a path can be completed here."""
+    rng = np.random.default_rng(seed)
+    startprob, transmat = random_chain(rng, 3)
+    scores = random_scores(rng, 4, 3)
+    known = [[None, "b", None, {"a", "c"}], [{"a", "b"}, None, "c", None]][seed % 2]
+    rules = [NoReentry("b")]
+    model = ConstrainedHMM.from_parameters(startprob, transmat, states=STATES, constraints=rules)
+    filtered, stream = model.filter_proba(scores, known=known), model.stream()
+    for t in range(4):
+        paths = feasible_paths(startprob, transmat, scores[: t + 1], STATES, rules)
+        of_path = posterior({x: v for x, v in paths.items() if agrees(x, known[: t + 1])})
+        want = [sum(p for x, p in of_path.items() if x[t] == s) for s in STATES]
+        np.testing.assert_allclose(filtered[t], want, atol=1e-9)
+        update = stream.push(scores[t], known=known[t])
+        np.testing.assert_allclose(update.proba, want, atol=1e-9)
+        assert agrees([update.label], [known[t]])
+    with pytest.raises(ValueError, match=r"known has labels that the model does not know: \['z'\]"):
+        model.stream().push(scores[0], known="z")
+    never = model.stream()
+    never.push(scores[0], known="b")
+    never.push(scores[1], known="a")
+    with pytest.raises(InfeasibleSequenceError, match="up to step 2"):
+        never.push(scores[2], known="b")
+
+
 @pytest.fixture
 def model():
     startprob, transmat = random_chain(np.random.default_rng(0), 3)
@@ -250,6 +309,13 @@ def test_in_continuous_time(semantics):
     assert all(agrees(path, known) for path in drawn)
     path = model.decode_path(X, times, known=known)
     assert path.log_prob == model.decode_path(clamped, times).log_prob
+    for ask in (
+        lambda X, **k: model.filter_proba(X, times, **k),
+        lambda X, **k: model.probability(EndsIn("c"), X, times, **k),
+        lambda X, **k: model.visit_distribution("b", X, times, **k),
+        lambda X, **k: model.expected_duration("b", X, times, **k).steps,
+    ):
+        np.testing.assert_array_equal(ask(X, known=known), ask(clamped))
     for algorithm in ("posterior", "mea", "map"):
         path = model.set_params(algorithm=algorithm).predict(X, times, known=known)
         assert agrees(path, known)
@@ -309,6 +375,21 @@ def test_in_conflict_with_the_model(model):
     free = ConstrainedHMM.from_parameters([1.0, 0.0], [[0.5, 0.5], [0.5, 0.5]], states=["a", "b"])
     with pytest.raises(InfeasibleSequenceError, match="known to be 'b'"):
         free.predict(np.zeros((2, 2)), known=["b", None])
+
+
+@pytest.mark.parametrize("algorithm", ["viterbi", "posterior", "mea", "map"])
+def test_in_conflict_and_relaxed(model, algorithm):
+    """Known labels are held, and as few rules as possible are broken."""
+    model.set_params(on_infeasible="relax", algorithm=algorithm)
+    known = ["c", None, "b", "c", "b"]
+    scores = random_scores(np.random.default_rng(8), 5, 3)
+    with pytest.warns(UserWarning, match=r"Precedence\('a', 'c'\) at step 0"):
+        path = model.predict(scores, known=known)
+    assert agrees(path, known)
+    assert [rule for rule, _ in model.relaxed_[0].broken] == RULES
+    with pytest.warns(UserWarning, match="AtMostVisits"):
+        path = model.predict(scores, known=["a", None, "b", "c", "b"])
+    assert [rule for rule, _ in model.relaxed_[0].broken] == RULES[1:]
 
 
 def test_what_is_no_label(model):

@@ -99,6 +99,10 @@ def cost(soft, x):
     )
 
 
+def entries(x, label="b"):
+    return sum(now == label != before for before, now in itertools.pairwise((None, *x)))
+
+
 def draw_rules(rng):
     pick = rng.choice(len(COUNTED + OTHERS), size=rng.integers(1, 4), replace=False)
     soft = [
@@ -134,6 +138,12 @@ def test_breaks_are_as_defined(rule, each):
             assert controller.cost(x) == 1.5 * wanted
 
 
+@pytest.mark.parametrize("rule", COUNTED + OTHERS)
+def test_a_soft_rule_is_the_hard_rule_and_a_sink(rule):
+    hard = skchmm.compile(rule, LABELS)
+    assert skchmm.compile(Soft(rule, 1.5), LABELS).n_states <= hard.n_states + 1
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_everything_equals_enumeration(seed):
     rng = np.random.default_rng(seed)
@@ -159,6 +169,18 @@ def test_everything_equals_enumeration(seed):
         assert_allclose(model.predict_proba(alone), marginals(found), atol=1e-10)
         best = sorted(found.values(), reverse=True)[:5]
         assert_allclose([value for value, _ in model.kbest([alone], 5)[0]], best, rtol=1e-10)
+        of_path = posterior(found)
+        holding = sum(p for x, p in of_path.items() if x[-1] == "b" and x.count("a") < 2)
+        asked = [EndsIn("b"), Occupancy("a", at_most=1)]
+        assert_allclose(model.probability(asked, alone), holding, atol=1e-9)
+        visits = [entries(x) for x in of_path]
+        shares = np.bincount(visits, weights=list(of_path.values()), minlength=4)
+        assert_allclose(model.visit_distribution("b", alone, max_visits=3)[0], shares, atol=1e-9)
+        lasting = model.expected_duration("b", alone)
+        steps = sum(p * x.count("b") for x, p in of_path.items())
+        assert_allclose(
+            [lasting.steps[0], lasting.visits[0]], [steps, shares @ range(4)], atol=1e-9
+        )
         free = feasible_paths(start, trans, alone, LABELS)
         assert_allclose(
             model.log_feasibility([alone]), log_z[k] - log_total(free), rtol=1e-9, atol=1e-9
