@@ -15,6 +15,7 @@ from .estimators.constrained import ConstrainedHMM
 from .estimators.continuous import CTConstrainedHMM
 from .estimators.statistics import Statistics
 from .exceptions import (
+    BiasedRatesWarning,
     ControllerTooLargeError,
     InconsistentVersionWarning,
     InfeasibleSequenceError,
@@ -29,6 +30,7 @@ from .quantizer import HashingQuantizer
 __all__ = [
     "Alignment",
     "BeamRejectionDecoder",
+    "BiasedRatesWarning",
     "CTConstrainedHMM",
     "ConstrainedHMM",
     "ConstrainedStream",

@@ -48,6 +48,15 @@ class NotEnforcedWarning(UserWarning):
     """
 
 
+class BiasedRatesWarning(UserWarning):
+    """Rates were counted from labels that change too often between observations.
+
+    See Also
+    --------
+    CTConstrainedHMM : With ``panel=True`` the rates are learned by EM from such labels.
+    """
+
+
 class InconsistentVersionWarning(exceptions.InconsistentVersionWarning):
     """A model is loaded that another version of skchmm has saved.
 

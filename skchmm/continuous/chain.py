@@ -5,17 +5,18 @@ from typing import NamedTuple
 import numpy as np
 
 from .._kernels.continuous.forward_backward import feasible_steps, forward_backward
-from .._kernels.continuous.viterbi import best_steps
 from .._kernels.shared.scaling import scale_rows
 from ..emissions.base import Frames, check_size
 from ..inference.chain import Smoothed, mark_infeasible
 from ..inference.schedule import spread
 from ..inference.settings import settings
 from .draws import draw_nodes
+from .entries import is_marked, lengths_of, mark, with_entries
 from .filtering import filter_marginals
 from .generator import Gaps
 from .kbest import best_distinct_paths
-from .log_space import LogExponential, smooth_log
+from .log_space import LogExponential, product, smooth_log
+from .search import Search
 
 # An entry this much above the floor is right.
 CERTAIN = 1e12
@@ -36,6 +37,8 @@ class ContinuousChain:
     graph : AugmentedGraph
     startprob : float64 (S,)
     generator : float64 (S, S)
+    exact : bool (S,), optional
+        States whose entry is observed when it happens; they are never left.
     """
 
     base_edges = None  # of the graph, where matrices are between states
@@ -44,8 +47,9 @@ class ContinuousChain:
     # best path that needs none of these is best whatever they are; otherwise the floor is lowered.
     floors: tuple[float | None, ...] = (None,)
 
-    def __init__(self, graph, startprob, generator):
-        self.graph = graph
+    def __init__(self, graph, startprob, generator, exact=None):
+        self.graph, self.exact = graph, exact
+        self.entries = None
         self.start = np.array(startprob, dtype=np.float64)
         self.generator = np.array(generator, dtype=np.float64)
         self.first = self.start
@@ -66,7 +70,16 @@ class ContinuousChain:
 
     def under(self, graph):
         """The chain with the same parameters on another graph."""
-        return type(self)(graph, self.start, self.generator)
+        return type(self)(graph, self.start, self.generator, self.exact)
+
+    def with_entries(self, frames, offsets):
+        """The frames of observations, with the gaps before entries marked."""
+        return frames if self.exact is None else with_entries(frames, offsets, self.exact)
+
+    def matrices(self, lengths, marked, floor=None):
+        """What happens in gaps, and in entries after those that are marked; see `Generator`."""
+        found = self.rates.matrices(lengths, floor)
+        return found if self.entries is None else self.entries.after(*found, marked)
 
     # ------------------------------------------------------- likelihood, marginals
     def log_likelihood(self, frames, offsets, *, n_jobs=None):
@@ -196,7 +209,7 @@ class ContinuousChain:
         todo = np.arange(len(offsets) - 1)
         for floor in self.floors:
             weak = 0.0 if floor is None else CERTAIN * floor
-            search = _Search(
+            search = Search(
                 self, numbered, frames, offsets, path, log_prob, self._bounded(floor), weak=weak
             )
             todo = search.run(todo, n_jobs)
@@ -210,7 +223,7 @@ class ContinuousChain:
                 if self._alive(steps, frames, offsets, numbered, s) > offsets[s + 1] - offsets[s]
             ]
             if len(todo):
-                search = _Search(
+                search = Search(
                     self, numbered, frames, offsets, path, log_prob, self.exact_log_matrices
                 )
                 search.run(todo, n_jobs)
@@ -219,35 +232,51 @@ class ContinuousChain:
     def _bounded(self, floor):
         """A function from gaps to matrices; below a floor, entries are upper bounds."""
         if floor is None:
-            return self.rates.matrices
+            return self.matrices
         possible = {True: self._possible(True) == 0.0, False: np.eye(self.rates.n_nodes) > 0}
 
-        def matrices(lengths):
-            out, log_scales = self.rates.matrices(lengths, floor)
-            for matrix, length in zip(out, lengths):
-                least = np.where(possible[bool(length > 0)], CERTAIN * floor, 0.0)
-                np.maximum(matrix, least, out=matrix)
+        def matrices(lengths, marked):
+            out, log_scales = self.matrices(lengths, marked, floor)
+            for k, length in enumerate(lengths):
+                able = possible[bool(length > 0)]
+                if marked[k]:
+                    able = able @ (self.entries.matrix > 0)
+                np.maximum(out[k], np.where(able, CERTAIN * floor, 0.0), out=out[k])
             return out, log_scales
 
         return matrices
 
     def best_feasible(self, frames, offsets, *, n_jobs=None):
         """The feasible paths with the largest sums of frame scores: (state indices, sums)."""
-        kinds = Gaps((frames.gaps > 0).astype(np.float64), offsets)
-        possible = np.array([self._possible(length > 0) for length in kinds.lengths])
+        positive = (lengths_of(frames.gaps) > 0).astype(np.float64)
+        kinds = Gaps(mark(positive, is_marked(frames.gaps)), offsets)
+        possible = np.array(
+            [
+                self._possible_entry(length > 0) if marked else self._possible(length > 0)
+                for length, marked in zip(kinds.lengths, kinds.marked)
+            ]
+        )
         path = np.empty(frames.n_steps, dtype=np.int32)
         log_prob = np.full(len(offsets) - 1, -np.inf)
         first = np.where(self.log_first() > -np.inf, 0.0, -np.inf)
-        search = _Search(
+        search = Search(
             self, kinds, frames, offsets, path, log_prob, fixed=(possible, None), first=first,
             final=np.where(self.graph.accept, 0.0, -np.inf),
         )  # fmt: skip
         search.run(np.arange(len(log_prob)), n_jobs)
         return self.states_of(path), log_prob
 
-    def exact_log_matrices(self, lengths):
+    def _possible_entry(self, positive):
+        """What can follow what over a gap that ends with an entry: 0, or -inf."""
+        able = (self.reaches(positive) > 0) @ (self.entries.matrix > 0)
+        return np.where(able, 0.0, -np.inf)
+
+    def exact_log_matrices(self, lengths, marked):
         """Logarithms of exponentials, however small."""
-        return np.array([LogExponential(self.rates, gap).matrix for gap in lengths]), None
+        found = [LogExponential(self.rates, gap).matrix for gap in lengths]
+        return np.array(
+            [product(m, self.entries.log_matrix) if k else m for m, k in zip(found, marked)]
+        ), None
 
     # ------------------------------------------------- answers about one sequence
     def best_paths(self, frames, k):
@@ -283,9 +312,10 @@ class ContinuousChain:
         By tanh-sinh quadrature within each gap: what a map does near 0 may be as steep as it likes.
         """
         places, shares = _tanh_sinh()
-        lasting = np.flatnonzero(frames.gaps > 0)
-        lengths = gap_map.back(frames.gaps[lasting])
-        readings = np.cumsum(frames.gaps)
+        gaps = lengths_of(frames.gaps)
+        lasting = np.flatnonzero(gaps > 0)
+        lengths = gap_map.back(gaps[lasting])
+        readings = np.cumsum(gaps)
         grid = readings[lasting - 1, None] + gap_map.forward(lengths[:, None] * places)
         grid = np.minimum(grid, readings[lasting, None])
         marginals = self.marginals_at(frames, readings, grid.ravel())[:, members].sum(axis=1)
@@ -340,87 +370,3 @@ def _offsets_of(offsets, chosen):
 
 def _total(parts):
     return None if parts[0] is None else sum(parts)
-
-
-class _Search:
-    """Viterbi over some sequences with given matrices.
-
-    Parameters
-    ----------
-    chain : ContinuousChain
-    numbered : Gaps
-    frames : Frames with gaps
-    offsets : int64 array
-    path, log_prob : arrays to fill
-    matrices_of : callable, optional
-        Lengths of gaps -> matrices, and the logarithms of their scales, or None: the matrices
-        are logarithms themselves.
-    fixed : (matrices, scales), optional
-        The matrices of all gaps, in place of the callable.
-    weak : float
-        Matrix entries up to this are only upper bounds.
-    first : array, optional
-        Scores of the first nodes; by default those of the chain.
-    final : array, optional
-        Scores of ending in each node; by default those of the graph.
-    """
-
-    def __init__(
-        self, chain, numbered, frames, offsets, path, log_prob, matrices_of=None, *, fixed=None,
-        weak=0.0, first=None, final=None,
-    ):  # fmt: skip
-        self.chain, self.numbered, self.frames = chain, numbered, frames
-        self.offsets, self.matrices_of, self.weak = offsets, matrices_of, weak
-        self.path, self.log_prob = path, log_prob
-        self.first = chain.log_first() if first is None else first
-        self.final = chain.graph.log_final if final is None else final
-        self.size = 8 * chain.rates.n_nodes**2
-        if fixed is None and len(numbered) * self.size <= settings.matrix_bytes:
-            fixed = matrices_of(numbered.lengths)
-        self.fixed = fixed
-
-    def run(self, chosen, n_jobs):
-        """Decode the chosen sequences; those that found no path, or none for certain."""
-        parts = spread(
-            lambda begin, end: [s for s in chosen[begin:end] if not self.decode(s)],
-            self.offsets[: len(chosen) + 1],
-            n_jobs,
-        )
-        return np.array([s for part in parts for s in part], dtype=np.int64)
-
-    def decode(self, s):
-        """Decode one sequence; matrices as they are needed where they are not fixed."""
-        graph, begin, end = self.chain.graph, self.offsets[s], self.offsets[s + 1]
-        frames, T, index = self.frames, end - begin, self.frames.rows
-        value = (
-            self.first + frames.table[begin if index is None else index[begin]][graph.node_states]
-        )
-        came_from = np.zeros((max(T - 1, 1), graph.n_nodes), dtype=np.int32)
-        work = np.empty((3, graph.n_nodes))
-        room = max(1, settings.matrix_bytes // (4 * self.size))
-        for start in range(1, T, T if self.fixed is not None else room):
-            stop = T if self.fixed is not None else min(start + room, T)
-            matrices, scales, which = self._matrices(begin + start, begin + stop)
-            best_steps(
-                graph.layout, self.chain.base_edges, matrices, scales, self.weak, which,
-                frames.table, index, begin, start, stop, value, came_from, work,
-            )  # fmt: skip
-        value = value + self.final
-        node, certain = int(np.argmax(value)), True
-        self.log_prob[s] = value[node]
-        for t in range(T - 1, -1, -1):
-            self.path[begin + t] = node
-            if t:
-                node = came_from[t - 1, node]
-                if node < 0:
-                    node, certain = -1 - node, False
-        return certain and self.log_prob[s] > -np.inf
-
-    def _matrices(self, start, stop):
-        """Matrices for steps start..stop-1 of the data, and which of them each step has."""
-        if self.fixed is not None:
-            return *self.fixed, self.numbered.index
-        numbers, inverse = np.unique(self.numbered.index[start:stop], return_inverse=True)
-        which = np.zeros(len(self.numbered.index), dtype=np.int32)
-        which[start:stop] = inverse
-        return *self.matrices_of(self.numbered.lengths[numbers]), which

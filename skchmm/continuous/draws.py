@@ -49,13 +49,14 @@ def draw_nodes(chain, frames, n_draws, random_state):
     for end in range(T - 1, 0, -per):
         begin = max(end - per, 0)
         numbered = Gaps(frames.gaps[begin : end + 1], np.array([0, end + 1 - begin]))
-        matrices = chain.rates.matrices(numbered.lengths)[0]
+        matrices = chain.matrices(numbered.lengths, numbered.marked)[0]
         for t in range(end, begin, -1):
             with np.errstate(divide="ignore"):
                 columns = np.log(chain.columns(matrices[numbered.index[t - begin]], t, nodes[:, t]))
             scores = columns + log_alpha[t - 1]
             if np.isneginf(scores.max(axis=1)).any():  # what was drawn needs more than a double
-                exact = chain.exact_log_matrices(numbered.lengths[[numbered.index[t - begin]]])
+                gap = numbered.index[[t - begin]]
+                exact = chain.exact_log_matrices(numbered.lengths[gap], numbered.marked[gap])
                 columns = chain.log_nodes(exact[0][0], t)[:, nodes[:, t]].T
                 scores = columns + log_alpha[t - 1]
             nodes[:, t - 1] = _choose_rows(scores, random_state)

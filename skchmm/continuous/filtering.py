@@ -4,6 +4,7 @@ import numpy as np
 
 from ..graph.completion import Live
 from ..inference.settings import settings
+from .generator import Gaps
 
 # Products below this may have lost digits, or be zero where they should not.
 _SMALL = 1e-250
@@ -39,16 +40,21 @@ def _in_doubles(chain, frames, live, out):
     possible = [chain.reaches(False), chain.reaches(True)]
     alpha, log_first = None, chain.log_first()
     for start in range(0, T, room):
-        lengths, which = np.unique(frames.gaps[start : start + room], return_inverse=True)
-        matrices, _ = chain.rates.matrices(lengths)  # a scale makes no difference here
+        numbered = Gaps(frames.gaps[start : start + room], np.zeros(1, dtype=np.int64))
+        # a scale makes no difference here
+        matrices, _ = chain.matrices(numbered.lengths, numbered.marked)
         for t in range(start, min(start + room, T)):
             if t == 0:
                 top = log_first.max()
                 before = np.exp(log_first - (top if top > -np.inf else 0.0))
                 able = log_first > -np.inf
             else:
-                before = chain.ahead(matrices[which[t - start]], t, alpha)
-                able = chain.ahead(possible[int(frames.gaps[t] > 0)], t, alpha > 0) > 0
+                gap = numbered.index[t - start]
+                before = chain.ahead(matrices[gap], t, alpha)
+                way = possible[int(numbered.lengths[gap] > 0)]
+                if numbered.marked[gap]:
+                    way = way @ (chain.entries.matrix > 0)
+                able = chain.ahead(way, t, alpha > 0) > 0
             able = able & (log_b[t] > -np.inf)
             if not able.any():
                 return True  # no path is left

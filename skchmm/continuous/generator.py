@@ -379,18 +379,28 @@ def _rescale(matrix):
 
 
 class Gaps:
-    """The distinct gaps before steps, and which of them is before each."""
+    """The distinct gaps before steps, and which of them is before each.
+
+    Attributes
+    ----------
+    lengths : float64 (n_gaps,)
+    marked : bool (n_gaps,)
+        Which of them end with an entry (entries.py); gaps of one length may differ in that.
+    """
 
     def __init__(self, gaps, offsets):
         inside = np.ones(len(gaps), dtype=bool)
         inside[offsets[:-1]] = False
-        self.lengths, index, self.counts = np.unique(
-            gaps[inside], return_inverse=True, return_counts=True
-        )
+        lengths, marked = np.abs(gaps[inside]), np.signbit(gaps[inside])
+        keys, index, self.counts = np.unique(
+            lengths + 1j * marked if marked.any() else lengths,
+            return_inverse=True, return_counts=True,
+        )  # fmt: skip
         self.index = np.zeros(len(gaps), dtype=np.int32)
         self.index[inside] = index
-        if len(self.lengths) == 0:
-            self.lengths, self.counts = np.zeros(1), np.zeros(1, dtype=np.int64)
+        if len(keys) == 0:
+            keys, self.counts = np.zeros(1), np.zeros(1, dtype=np.int64)
+        self.lengths, self.marked = np.ascontiguousarray(keys.real), keys.imag > 0
 
     def __len__(self):
         return len(self.lengths)

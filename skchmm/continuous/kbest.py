@@ -39,7 +39,7 @@ def unrolled(chain, frames):
     """The chain of one sequence for kernels of discrete time: every step has its own edges."""
     graph, T = chain.graph, frames.n_steps
     numbered = Gaps(frames.gaps, np.array([0, T]))
-    matrices, log_scales = chain.rates.matrices(numbered.lengths)
+    matrices, log_scales = chain.matrices(numbered.lengths, numbered.marked)
     with np.errstate(divide="ignore"):
         logs = np.log(matrices) + log_scales[:, None, None]
     N = graph.n_nodes

@@ -5,17 +5,20 @@ from scipy.special import logsumexp
 
 from .._kernels.continuous.steps import Steps
 from .chain import ContinuousChain
+from .entries import Entries, is_marked, lengths_of
 from .generator import Generator
-from .log_space import LogExponential, smooth_log, sum_rows
+from .log_space import LogExponential, product, smooth_log, sum_rows
 from .semantics import reachable
 
 
 class ObservedChain(ContinuousChain):
     """The constraint binds the states at the observations; between them the chain is free."""
 
-    def __init__(self, graph, startprob, generator):
-        super().__init__(graph, startprob, generator)
+    def __init__(self, graph, startprob, generator, exact=None):
+        super().__init__(graph, startprob, generator, exact)
         self.rates = Generator.of_states(self.generator)
+        if exact is not None:
+            self.entries = Entries(self.rates, exact)
         self.base_edges, self._costs = graph.base_edges, np.zeros(1)
         if graph.breaks is not None:
             # One matrix for each cost of an edge, below each other.
@@ -32,15 +35,15 @@ class ObservedChain(ContinuousChain):
         return np.concatenate([matrices * np.exp(-cost) for cost in self._costs], axis=1)
 
     def _bounded(self, floor):
-        def matrices(lengths):
-            found, log_scales = self.rates.matrices(lengths)
+        def matrices(lengths, marked):
+            found, log_scales = self.matrices(lengths, marked)
             return self.spread(found), log_scales
 
         return matrices
 
-    def exact_log_matrices(self, lengths):
+    def exact_log_matrices(self, lengths, marked):
         """Logarithms of exponentials, however small."""
-        logs = super().exact_log_matrices(lengths)[0]
+        logs = super().exact_log_matrices(lengths, marked)[0]
         return np.concatenate([logs - cost for cost in self._costs], axis=1), None
 
     def _edges(self, t):
@@ -67,7 +70,8 @@ class ObservedChain(ContinuousChain):
     def marginals_at(self, frames, times, grid):
         """P(state at the times of a grid | Y, Acc), (n, S); the times are those of the steps.
 
-        Given the states at both ends of a gap the chain is free within it.
+        Given the states at both ends of a gap the chain is free within it, and after the last
+        observation.
         """
         steps, pairs = self.in_logs(frames.gaps), {}
 
@@ -84,11 +88,17 @@ class ObservedChain(ContinuousChain):
         out = np.zeros((len(grid), self.graph.n_states))
         for row in np.flatnonzero(~inside):
             np.add.at(out[row], self.graph.node_states, np.exp(gamma[before[row]]))
+        later = np.flatnonzero(grid > times[-1])
+        if len(later):
+            onwards = np.exp(self._logs(grid[later] - times[-1]))
+            out[later] = (out[later][:, None] @ onwards)[:, 0]
         left = self._logs(grid[inside] - times[before[inside]])
         right = self._logs(times[before[inside] + 1] - grid[inside])
+        marked = is_marked(frames.gaps)
         for k, row in enumerate(np.flatnonzero(inside)):
             t = before[row] + 1
-            terms = pairs[t][:, None, :] + left[k][:, :, None] + right[k]
+            arrive = product(right[k], self.entries.log_matrix) if marked[t] else right[k]
+            terms = pairs[t][:, None, :] + left[k][:, :, None] + arrive
             out[row] = np.exp(logsumexp(terms, axis=(0, 2)))
             out[row] /= out[row].sum()
         return out
@@ -132,6 +142,13 @@ class ObservedChain(ContinuousChain):
     def in_logs(self, gaps):
         return _LogSteps(self, gaps)
 
+    def entries_of_edges(self):
+        """The rates of edges that are entries, 0 for others; -1 for an entry by several jumps."""
+        S, pairs = self.graph.n_states, self.graph.base_edges
+        entered = self.exact[pairs % S] & ~self.exact[pairs // S]
+        direct = self.generator.ravel()[pairs]
+        return np.where(entered, np.where(direct > 0, direct, -1.0), 0.0)
+
     def log_pairs(self, left, right, t):
         """log of what comes before a gap times what comes after it, by their states (S, S)."""
         sources, targets, base = self._edges(t)
@@ -147,29 +164,44 @@ class ObservedChain(ContinuousChain):
         possible = np.zeros((S, S)) if positive else np.where(np.eye(S) > 0, 0.0, -np.inf)
         return np.tile(possible, (len(self._costs), 1))
 
+    def _possible_entry(self, positive):
+        return np.tile(super()._possible_entry(positive), (len(self._costs), 1))
+
 
 class _LogSteps:
     """What happens between the observations of a sequence, in log space."""
 
     def __init__(self, chain, gaps):
-        self.chain, self.gaps, self.pairs = chain, gaps, {}
-        self.exponentials = {gap: LogExponential(chain.rates, gap) for gap in np.unique(gaps[1:])}
+        self.chain, self.gaps, self.marked = chain, lengths_of(gaps), is_marked(gaps)
+        self.pairs, self.exponentials, self.matrices = {}, {}, {}
+        for gap, marked in set(zip(self.gaps[1:].tolist(), self.marked[1:].tolist())):
+            if gap not in self.exponentials:
+                self.exponentials[gap] = LogExponential(chain.rates, gap)
+            matrix = self.exponentials[gap].matrix
+            self.matrices[gap, marked] = (
+                product(matrix, chain.entries.log_matrix) if marked else matrix
+            )
 
     def ahead(self, t, v):
-        matrix = self.exponentials[self.gaps[t]].matrix
+        matrix = self.matrices[self.gaps[t], self.marked[t]]
         return sum_rows(v[:, None] + self.chain.log_nodes(matrix, t))
 
     def back(self, t, v):
-        matrix = self.exponentials[self.gaps[t]].matrix
+        matrix = self.matrices[self.gaps[t], self.marked[t]]
         return sum_rows((self.chain.log_nodes(matrix, t) + v).T)
 
     def between(self, t, left, right, log_mass, weight):
         new = self.chain.log_pairs(left, right, t) - log_mass + np.log(weight)
-        old = self.pairs.get(self.gaps[t])
-        self.pairs[self.gaps[t]] = new if old is None else np.logaddexp(old, new)
+        old = self.pairs.get((self.gaps[t], self.marked[t]))
+        self.pairs[self.gaps[t], self.marked[t]] = new if old is None else np.logaddexp(old, new)
 
     def finish(self, totals):
-        for gap, log_outer in self.pairs.items():
+        for (gap, marked), log_outer in self.pairs.items():
+            if marked:
+                log_entries = self.chain.entries.log_matrix
+                before = product(self.exponentials[gap].matrix.T, log_outer)
+                totals[0][:] += np.exp(before + log_entries)
+                log_outer = product(log_outer, log_entries.T)
             if gap > 0:
                 integral = np.exp(self.exponentials[gap].integral(log_outer))
                 _add_integral(self.chain.rates, integral, totals)
@@ -180,17 +212,24 @@ class _ObservedPlan:
 
     def __init__(self, chain, numbered):
         graph, self.rates, self.gaps = chain.graph, chain.rates, numbered.lengths
-        rates = self.rates
+        self.entries, self.marked, rates = chain.entries, numbered.marked, self.rates
         self.matrices, log_scales = rates.matrices(numbered.lengths)
         self.scales = np.exp(log_scales)[:, None, None]
         self.matrices *= self.scales
+        self.plain = self.matrices[self.marked]  # without the entries after them
+        if self.marked.any():
+            self.matrices[self.marked] = self.plain @ np.exp(self.entries.log_matrix)
         reach = graph.support | np.eye(graph.n_states, dtype=bool)
+        if self.marked.any():
+            entered = reach @ (self.entries.matrix > 0)
+            reach = np.where(self.marked[:, None, None], entered, reach)
         small = ((self.matrices < 1e-270) & reach).any(axis=(1, 2)) & (self.gaps > 0)
         spread = chain.spread(self.matrices)
         self.shape = spread.shape
         self.steps = Steps(
             graph.layout, base_edges=chain.base_edges, matrices=spread, rest=small,
-            width=spread[0].size if len(spread) else 0,
+            width=spread[0].size if len(spread) else 0, enters=self.marked,
+            entries=None if chain.entries is None else chain.entries_of_edges(),
         )  # fmt: skip
 
     def room(self):
@@ -199,9 +238,12 @@ class _ObservedPlan:
     def collect(self, parts, totals):
         pairs = parts[2].reshape(len(self.matrices), -1, *self.matrices.shape[1:]).sum(axis=1)
         used = (pairs > 0).any(axis=(1, 2)) & (self.gaps > 0)
-        matrices = self.matrices[used]
-        outer = np.divide(pairs[used], matrices, out=np.zeros_like(matrices), where=matrices > 0)
-        integral = self.rates.integrals(self.gaps[used], outer * self.scales[used])
+        outer = np.divide(pairs, self.matrices, out=np.zeros_like(pairs), where=self.matrices > 0)
+        if self.marked.any():
+            rates = np.exp(self.entries.log_matrix)
+            totals[0][:] += (self.plain.transpose(0, 2, 1) @ outer[self.marked]).sum(axis=0) * rates
+            outer[self.marked] = outer[self.marked] @ rates.T
+        integral = self.rates.integrals(self.gaps[used], outer[used] * self.scales[used])
         _add_integral(self.rates, integral, totals)
 
 

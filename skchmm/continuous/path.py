@@ -7,6 +7,8 @@ from ..emissions.base import Frames
 from ..graph import AugmentedGraph
 from ..inference.settings import settings
 from .chain import ContinuousChain
+from .draws import filtered
+from .entries import Entries, is_marked, lengths_of, mark
 from .generator import LIMIT, Generator
 from .log_vectors import LogVectors
 
@@ -23,9 +25,11 @@ class PathChain(ContinuousChain):
 
     floors = (1e-30, 1e-100, None)
 
-    def __init__(self, graph, startprob, generator):
-        super().__init__(graph, startprob, generator)
+    def __init__(self, graph, startprob, generator, exact=None):
+        super().__init__(graph, startprob, generator, exact)
         self.rates = Generator.of_graph(graph, self.generator)
+        if exact is not None:
+            self.entries = Entries(self.rates, exact[graph.node_states])
         self._decoder = None
 
     @property
@@ -39,11 +43,13 @@ class PathChain(ContinuousChain):
             graph = self.graph
             pairs = _PairGraph(graph.controller, graph.start_support, graph.support)
             same = pairs.n_nodes == graph.n_nodes
-            self._decoder = self if same else PathChain(pairs, self.start, self.generator)
+            self._decoder = self
+            if not same:
+                self._decoder = PathChain(pairs, self.start, self.generator, self.exact)
         return self._decoder
 
     def plan(self, numbered, floor, counts):
-        return _PathPlan(self.graph, self.rates, numbered, floor, counts)
+        return _PathPlan(self, numbered, floor, counts)
 
     def log_nodes(self, matrix, t):
         return matrix
@@ -54,18 +60,43 @@ class PathChain(ContinuousChain):
     def marginals_at(self, frames, times, grid):
         """P(state at the times of a grid | Y, Acc), (n, S); the times are those of the steps.
 
-        The grid joins the observations as steps at which nothing was observed.
+        The grid joins the observations as steps at which nothing was observed. After the last
+        observation, every time is the end of a path of its own.
         """
+        later = grid > times[-1]
+        if later.any():
+            out = np.empty((len(grid), frames.n_states))
+            out[~later] = self.marginals_at(frames, times, grid[~later])
+            out[later] = self._marginals_after(frames, grid[later] - times[-1])
+            return out
         T = len(times)
         order = np.argsort(np.concatenate([times, grid]), kind="stable")
         index = np.arange(T) if frames.index is None else frames.index
         index = np.concatenate([index, np.full(len(grid), len(frames.table))])[order]
         table = np.concatenate([frames.table, np.zeros((1, frames.n_states))])
         gaps = np.diff(np.concatenate([times, grid])[order], prepend=times[0])
+        marked = np.concatenate([is_marked(frames.gaps), np.zeros(len(grid), dtype=bool)])
+        gaps = mark(gaps, marked[order])
         smoothed = self.smooth(Frames(table, index, gaps=gaps), np.array([0, len(order)]))
         place = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(len(order))
         return smoothed.posteriors[place[T:]]
+
+    def _marginals_after(self, frames, since):
+        """P(state | Y, the path that ends there obeys the rules), so long after the last step."""
+        order = np.argsort(since, kind="stable")
+        index = np.arange(frames.n_steps) if frames.index is None else frames.index
+        index = np.concatenate([index, np.full(len(since), len(frames.table))])
+        table = np.concatenate([frames.table, np.zeros((1, frames.n_states))])
+        gaps = np.concatenate([frames.gaps, np.diff(since[order], prepend=0.0)])
+        ends = filtered(self, Frames(table, index, gaps=gaps))[frames.n_steps :]
+        ends = ends + self.graph.log_final
+        ends = np.exp(ends - ends.max(axis=1, keepdims=True))
+        out = np.zeros((len(since), frames.n_states))
+        np.add.at(out.T, self.graph.node_states, ends.T)
+        found = np.empty_like(out)
+        found[order] = out / out.sum(axis=1, keepdims=True)
+        return found
 
     def ahead(self, matrix, t, v):
         """A vector over the nodes after the gap before step t, whose matrix this is."""
@@ -100,17 +131,24 @@ class _LogSteps:
     """What happens between the observations of a sequence, in log space."""
 
     def __init__(self, chain, gaps):
-        self.chain, self.gaps = chain, gaps
+        self.chain, self.gaps, self.marked = chain, lengths_of(gaps), is_marked(gaps)
         self.vectors = LogVectors(chain.rates)
         self.edges, self.stays = np.zeros(len(chain.rates.rates)), np.zeros(chain.rates.n_nodes)
 
     def ahead(self, t, v):
-        return self.vectors.ahead(v, self.gaps[t])
+        v = self.vectors.ahead(v, self.gaps[t])
+        return self.chain.entries.ahead(v) if self.marked[t] else v
 
     def back(self, t, v):
+        v = self.chain.entries.back(v) if self.marked[t] else v
         return self.vectors.back(v, self.gaps[t])
 
     def between(self, t, left, right, log_mass, weight):
+        if self.marked[t]:
+            entries, before = self.chain.entries, self.vectors.ahead(left, self.gaps[t])
+            terms = before[entries.sources] + entries.log_rates + right[entries.targets]
+            self.edges[entries.is_entry] += weight * np.exp(terms - log_mass)
+            right = entries.back(right)
         self.vectors.count(left, right, self.gaps[t], log_mass, weight, self.edges, self.stays)
 
     def finish(self, totals):
@@ -121,8 +159,8 @@ class _LogSteps:
 class _PathPlan:
     """Which gaps become matrices of their own, which are put together from a ladder."""
 
-    def __init__(self, graph, rates, numbered, floor, counts):
-        self.graph, self.rates = graph, rates
+    def __init__(self, chain, numbered, floor, counts):
+        graph, rates = self.graph, self.rates = chain.graph, chain.rates
         N = rates.n_nodes
         lams = numbered.lengths * rates.rate
         # A matrix costs about as much as a few vectors; its integral as much as N^2 / 10 more.
@@ -159,6 +197,9 @@ class _PathPlan:
             order=rates.sinks_first[0],
             component=rates.sinks_first[1],
             floor=floor,
+            enters=numbered.marked,
+            entries=None if chain.entries is None else chain.entries.of_edges(),
+            rate=rates.rate,
         )
 
     def room(self):

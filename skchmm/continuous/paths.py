@@ -5,6 +5,7 @@ import numpy as np
 from ..emissions.base import Frames
 from ..exceptions import InfeasibleSequenceError
 from .draws import draw_nodes
+from .entries import is_marked, lengths_of
 from .jumps import Bridge, JumpPath, choose, most_likely_jumps
 from .path import PathChain
 
@@ -30,13 +31,17 @@ def fill_in(chain, nodes, frames, times, s, begin, labels, known):
     visited, entered, now, exact = [int(places[0])], [start], start, True
     log_prob = chain.log_start[states[0]] + frames.dense()[np.arange(len(states)), states].sum()
     for t in range(1, len(places)):
-        key = id(chain), int(places[t - 1]), int(places[t]), float(frames.gaps[t])
+        gap, entry = float(lengths_of(frames.gaps[t])), bool(is_marked(frames.gaps[t]))
+        key = id(chain), int(places[t - 1]), int(places[t]), gap, entry
         if key not in known:
-            known[key] = most_likely_jumps(chain.rates, *key[1:])
+            find = _most_likely_entry if entry else _most_likely_jumps
+            known[key] = find(chain, *key[1:4])
         order, log_order, stays, sure = known[key]
         visited += order[1:]
         entered += (now + np.cumsum(stays[:-1])).tolist()
         now = times.values[begin + t]
+        if entry:
+            entered[-1] = now
         log_order -= chain.step_cost(t, nodes[t - 1], nodes[t])
         log_prob, exact = log_prob + log_order, exact and sure
     log_prob += graph.log_final[nodes[-1]]
@@ -44,6 +49,23 @@ def fill_in(chain, nodes, frames, times, s, begin, labels, known):
         labels[_states(chain, np.array(visited))], times.write(np.array(entered), s),
         times.write(np.array([now]), s)[0], float(log_prob), exact,
     )  # fmt: skip
+
+
+def _most_likely_jumps(chain, first, last, gap):
+    return most_likely_jumps(chain.rates, first, last, gap)
+
+
+def _most_likely_entry(chain, first, last, gap):
+    """As `most_likely_jumps`, where the last jump happens at the end of the gap."""
+    entries = chain.entries
+    found = []
+    for k in np.flatnonzero((entries.targets == last) & (entries.rates > 0)):
+        order, log_prob, stays, exact = most_likely_jumps(
+            chain.rates, first, int(entries.sources[k]), gap
+        )
+        found.append((log_prob + entries.log_rates[k], order, stays, exact))
+    log_prob, order, stays, _ = max(found, key=lambda each: each[0])
+    return [*order, last], log_prob, np.append(stays, 0.0), all(each[-1] for each in found)
 
 
 def draw_paths(chain, sequences, labels, random_state):
@@ -74,16 +96,16 @@ def draw_paths(chain, sequences, labels, random_state):
 def draw_between(chain, nodes, gaps, times, s, offsets, labels, random_state):
     """Draw the jumps between nodes (n, T) that were drawn for the observations of sequence s."""
     bridges, paths = {}, []
-    begin, end = offsets[s], times.values[offsets[s + 1] - 1]
+    moments = times.values[offsets[s] : offsets[s + 1]]
     for places in nodes if isinstance(chain, PathChain) else chain.states_of(nodes):
-        jumps = _bridge(chain, places, gaps, bridges, random_state)
+        jumps = _bridge(chain, places, gaps, moments, bridges, random_state)
         visited = np.array([places[0]] + [place for _, place in jumps])
-        entered = times.values[begin] + np.array([0.0] + [time for time, _ in jumps])
+        entered = np.array([moments[0]] + [time for time, _ in jumps])
         paths.append(
             JumpPath(
                 labels[_states(chain, visited)],
                 times.write(entered, s),
-                times.write(np.array([end]), s)[0],
+                times.write(moments[-1:], s)[0],
             )
         )
     return paths
@@ -118,17 +140,22 @@ def _draw_observed(chain, since, bridges, random_state):
             f"No sequence of {len(gaps)} states satisfies the constraints."
         )
     states = chain.graph.node_states[drawn[0]]
-    return _bridge(chain, states, gaps, bridges, random_state), int(states[0])
+    return _bridge(chain, states, gaps, since, bridges, random_state), int(states[0])
 
 
-def _bridge(chain, places, gaps, bridges, random_state):
-    """Draw the jumps between places (states, or nodes) at the observations."""
-    jumps, now = [], 0.0
+def _bridge(chain, places, gaps, moments, bridges, random_state):
+    """Draw the jumps between places (states, or nodes) at the moments of the observations."""
+    jumps = []
     for t in range(1, len(places)):
-        key = float(gaps[t]), int(places[t])
+        gap, entry, last = float(lengths_of(gaps[t])), bool(is_marked(gaps[t])), int(places[t])
+        key = gap, entry, last
         if key not in bridges:
-            bridges[key] = Bridge(chain.rates, gaps[t], np.arange(chain.rates.n_nodes) == key[1])
+            ends = (
+                chain.entries.matrix[:, last] if entry else np.arange(chain.rates.n_nodes) == last
+            )
+            bridges[key] = Bridge(chain.rates, gap, ends)
         drawn = bridges[key].draw([int(places[t - 1])], random_state)[0]
-        jumps += [(now + time, node) for time, node in drawn]
-        now += gaps[t]
+        jumps += [(moments[t - 1] + time, node) for time, node in drawn]
+        if entry:
+            jumps.append((moments[t], last))
     return jumps

@@ -143,7 +143,10 @@ class SequenceEstimator(RulesMixin, SavedMixin, DocumentedMixin, BaseEstimator):
                 "are not valid, or do not suit X."
             )
         frames = frames.clamp(sequences.known)
-        return frames if sequences.times is None else frames.with_gaps(sequences.times.gaps)
+        if sequences.times is None:
+            return frames
+        frames = frames.with_gaps(sequences.times.gaps)
+        return self._chain().with_entries(frames, sequences.offsets)
 
     def _pending(self, sequences):
         """Frames, computed in parts where the chain takes them so and the result is the same."""

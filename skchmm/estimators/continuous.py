@@ -17,18 +17,20 @@ from ..controller import everything
 from ..sequences.clocks import ClockTimes, GapMap, check_clock
 from ..sequences.times import read_times
 from .continuous_chunks import CTChunksMixin
+from .continuous_marginals import CTMarginalsMixin
 from .continuous_questions import CTQuestionsMixin
 from .continuous_sampling import CTSamplingMixin
 from .em import with_callbacks
 from .intervals import IntervalsMixin
 from .likelihood import LikelihoodModel
-from .rates import Rates, generator_of
+from .passage import PassageMixin
+from .rates import Rates, generator_of, warn_if_biased, warn_if_no_entry
 from .residuals import ResidualsMixin
 
 
 class CTConstrainedHMM(
-    CTQuestionsMixin, CTSamplingMixin, CTChunksMixin, ResidualsMixin, IntervalsMixin,
-    LikelihoodModel,
+    CTMarginalsMixin, CTQuestionsMixin, CTSamplingMixin, PassageMixin, CTChunksMixin,
+    ResidualsMixin, IntervalsMixin, LikelihoodModel,
 ):  # fmt: skip
     """Hidden Markov model in continuous time, exact under path constraints.
 
@@ -56,6 +58,15 @@ class CTConstrainedHMM(
         event-driven sensors, "log" or a power below 1 fits better. Unlike a power, "log" depends on
         the unit of time: it is nearly linear in gaps far below one unit (a second for datetimes)
         and nearly constant in gaps far above. See Notes.
+    exact_entry : label or collection of labels, optional
+        States whose entry is observed at the very time at which it happens, as the day of a death
+        is known. The first row of a sequence at which no other state is possible (by the emission,
+        or by what is known of its label) then counts with the density of the jump at its time;
+        all other rows show the state at a visit. These states are never left: their rates are 0.
+    panel : bool, default=False
+        What labels that are all known say. False: each lasts until the next, so jumps are counted.
+        True: they are the states at visits, and what happened between is not known, so EM learns
+        the rates with the labels held.
     smoothing : float, default=0.5
         Pseudocount of every start, symbol and target of a jump, in the labelled fit and in EM. It
         says where jumps go and not how often they happen: a state is left as often as it was,
@@ -85,7 +96,9 @@ class CTConstrainedHMM(
         Probability of each state at the first observation.
     generator_ : ndarray (S, S)
         Q: the rates of jumps per unit of `times` (per second for datetimes), or of the `clock`.
-        Rows sum to 0.
+        Rows sum to 0. The rate of a jump that the rules forbid is how often paths would break them:
+        no path that the model returns makes such a jump, and a rate above 0 comes from `smoothing`.
+        With ``smoothing=0``, or a 0 in `generator_fixed`, it is 0.
     emission_, constraints_, controller_, graph_, history_, n_iter_, converged_
         As in :class:`~skchmm.ConstrainedHMM`.
     not_enforced_ : list
@@ -164,6 +177,8 @@ class CTConstrainedHMM(
         constraints: Any = None,
         semantics: str = "path",
         clock: str | float | None = None,
+        exact_entry: Any = None,
+        panel: bool = False,
         algorithm: str = "viterbi",
         smoothing: float = 0.5,
         n_iter: int = 100,
@@ -186,6 +201,8 @@ class CTConstrainedHMM(
         self.constraints = constraints
         self.semantics = semantics
         self.clock = clock
+        self.exact_entry = exact_entry
+        self.panel = panel
         self.algorithm = algorithm
         self.smoothing = smoothing
         self.n_iter = n_iter
@@ -207,6 +224,11 @@ class CTConstrainedHMM(
         if self.semantics not in SEMANTICS:
             raise ValueError(f"semantics must be one of {SEMANTICS}, got {self.semantics!r}.")
         check_clock(self.clock)
+        if self.exact_entry is not None and self.clock is not None:
+            raise ValueError(
+                f"exact_entry needs clock=None, got clock={self.clock!r}: the clock starts anew at "
+                "every observation, so a jump has no density in the time of the user."
+            )
 
     # ------------------------------------------------------------- the chain
     def _dynamics(self):
@@ -243,6 +265,19 @@ class CTConstrainedHMM(
 
     def _release(self):
         self.generator_ = self._unmasked
+
+    # -------------------------------------------------------------- learning
+    @property
+    def _counts_labels(self):
+        return not self.panel
+
+    def _fit_labelled(self, emission, data):
+        super()._fit_labelled(emission, data)
+        warn_if_biased(data, self._dynamics().exact)
+
+    def _fit_em(self, emission, data, progress):
+        super()._fit_em(emission, data, progress)
+        warn_if_no_entry(self, data)
 
     # --------------------------------------------------------------- reading
     def _read(self, X, lengths, groups, *, times=None, reset=False):
@@ -281,9 +316,9 @@ class CTConstrainedHMM(
         X : sequences in any of the three forms
         y : labels in the same form, optional
             With all labels: jumps counted over the time spent, with pseudocount `smoothing`;
-            a state is taken to last until the next observation. Without: EM. Partly missing
-            (None, NaN, or -1 among integers), or a set of labels where one of them is right: EM
-            with what is known held.
+            a state is taken to last until the next observation, and a warning says where that
+            makes rates too low (see `panel`). Without: EM. Partly missing (None, NaN, or -1 among
+            integers), or a set of labels where one of them is right: EM with what is known held.
         times : numbers, datetimes or timedeltas, one per row, in the same form
             Must not decrease within a sequence. Without them the rows are one unit apart.
         lengths : sequence of int, optional
@@ -345,58 +380,6 @@ class CTConstrainedHMM(
         path : labels, in the form in which the sequences came
         """
         return self._decode_sequences(
-            self._hold(self._read(X, lengths, groups, times=times), known)
-        )
-
-    def predict_proba(
-        self,
-        X: Any,
-        times: Any = None,
-        *,
-        at: Any = None,
-        lengths: Collection[int] | None = None,
-        groups: Any = None,
-        known: Any = None,
-    ) -> np.ndarray | list[np.ndarray]:
-        """P(x_t | Y, Acc): exact smoothed marginals, at the observations or at other times.
-
-        Parameters
-        ----------
-        X, times, lengths, groups, known : as in `predict`
-        at : times, or a list with the times of each sequence, optional
-            Any times between the first and the last observation of a sequence. Default: the
-            observations.
-
-        Returns
-        -------
-        ndarray (n_steps, S), or a list of them; columns as in `classes_`
-            With `at`, one row per time: an array for a single stacked sequence, else a list.
-        """
-        sequences = self._hold(self._read(X, lengths, groups, times=times), known)
-        if at is None:
-            return sequences.restore(self._posteriors(sequences, self._pending(sequences)))
-        return sequences.alone(self._marginals_at(sequences, at))
-
-    def predict_log_proba(
-        self,
-        X: Any,
-        times: Any = None,
-        *,
-        lengths: Collection[int] | None = None,
-        groups: Any = None,
-        known: Any = None,
-    ) -> np.ndarray | list[np.ndarray]:
-        """Logarithm of `predict_proba`.
-
-        Parameters
-        ----------
-        X, times, lengths, groups, known : as in `predict`
-
-        Returns
-        -------
-        ndarray (n_steps, S), or a list of them; columns as in `classes_`
-        """
-        return self._predict_log_proba(
             self._hold(self._read(X, lengths, groups, times=times), known)
         )
 

@@ -88,4 +88,9 @@ class CTChunksMixin:
         >>> model.classes_
         array(['a', 'b', 'c'], dtype='<U1')
         """
+        if self.panel:
+            raise ValueError(
+                "partial_fit counts labels, and with panel=True the rates are learned by EM: use "
+                "fit or fit_chunks."
+            )
         return self._partial_fit(X, y, lengths, groups, sample_weight, times=times)

@@ -265,24 +265,7 @@ class CTQuestionsMixin(AskingMixin):
         """
         return self._constraint_costs(self._read(X, lengths, groups, times=times))
 
-    # ------------------------------------------------------- at other times
-    def _marginals_at(self, sequences, at):
-        """P(x at the times of a grid | Y, Acc), a list with one array per sequence."""
-        frames = self._frames(sequences)
-        grids = _read_grids(at, sequences)
-        answers = []
-        for s, (begin, end) in enumerate(sequences.ranges):
-            part, times = frames.part(begin, end), sequences.times.values[begin:end]
-            chain = self._chain()
-            log_z = chain.log_likelihood(part, np.array([0, end - begin]))
-            if np.isneginf(log_z[0]):
-                chain = other_chains(self, sequences, frames, [s])[s]
-                impossible = np.zeros(sequences.n_sequences)
-                impossible[s] = chain.log_likelihood(part, np.array([0, end - begin]))[0]
-                check_possible(sequences, impossible, frames)
-            answers.append(chain.marginals_at(part, times, grids[s]))
-        return answers
-
+    # ------------------------------------------------------------- likelihoods
     def log_likelihood(
         self,
         X: Any,
@@ -352,24 +335,3 @@ class CTQuestionsMixin(AskingMixin):
         float
         """
         return self._score_sequences(self._read(X, lengths, groups, times=times), y, sample_weight)
-
-
-def _read_grids(at, sequences):
-    """The times of a grid for each sequence, as numbers, each within its sequence."""
-    many = isinstance(at, (list, tuple)) and len(at) and np.ndim(at[0]) > 0
-    if many and len(at) != sequences.n_sequences:
-        raise ValueError(
-            f"at has {len(at)} grids for {sequences.n_sequences} sequences; give one each, or one "
-            "for all."
-        )
-    grids = []
-    for s, (begin, end) in enumerate(sequences.ranges):
-        grid = sequences.times.read(at[s] if many else at, s)
-        first, last = sequences.times.values[[begin, end - 1]]
-        if grid.ndim != 1 or not ((grid >= first) & (grid <= last)).all():
-            raise ValueError(
-                f"at must hold times between the first and the last observation of "
-                f"{sequences.describe(s)}."
-            )
-        grids.append(grid)
-    return grids

@@ -25,6 +25,7 @@ class CTSamplingMixin(AskingMixin):
         times: Any = None,
         random_state: Any = None,
         return_paths: bool = False,
+        return_times: bool = False,
     ) -> tuple:
         """Draw sequences and their paths from the model, given that the constraints hold.
 
@@ -42,6 +43,7 @@ class CTSamplingMixin(AskingMixin):
         random_state : int, RandomState or None
             Default: the parameter of the estimator.
         return_paths : bool, default=False
+        return_times : bool, default=False
 
         Returns
         -------
@@ -50,6 +52,10 @@ class CTSamplingMixin(AskingMixin):
         paths : JumpPath, or a list of them
             With `return_paths`. Lists unless one sequence was asked for by a length or by one
             sequence of times.
+        times : ndarray of times, or a list of them
+            With `return_times`: when the observations were made. These are the times that were
+            asked for, except for the first in a state of `exact_entry`, which is made at the time
+            of entry.
         """
         sequences, many = self._observation_times(length, times, n_sequences)
         random_state = self._random(random_state)
@@ -57,7 +63,22 @@ class CTSamplingMixin(AskingMixin):
         X = [self.emission_.sample(path, random_state) for path in y]
         y = [self.classes_[path] for path in y]
         answer = (X, y, paths) if return_paths else (X, y)
+        if return_times:
+            answer = (*answer, self._times_of(sequences, y, paths))
         return answer if many else tuple(part[0] for part in answer)
+
+    def _times_of(self, sequences, y, paths):
+        """When draws were observed: the first in an exact state at the time of its entry."""
+        exact, every = self._dynamics().exact, []
+        for s, (begin, end) in enumerate(sequences.ranges):
+            times = sequences.times.write(sequences.times.values[begin:end], s)
+            if exact is not None:
+                seen = np.isin(y[s], self.classes_[exact])
+                if seen.any() and not seen[0]:
+                    times = times.copy()
+                    times[seen.argmax()] = paths[s].times[-1]
+            every.append(times)
+        return every
 
     def sample_paths(
         self, duration: float, n_sequences: int = 1, *, random_state: Any = None

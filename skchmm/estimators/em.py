@@ -294,10 +294,12 @@ def expect(chain, emission, parts, n_jobs, *, accumulate, check=None):
             check(frames)
         if part.gaps is not None:
             frames = frames.with_gaps(part.gaps)
+        held = frames.clamp(part.known)
+        if part.gaps is not None:
+            held = chain.with_entries(held, part.offsets)
         smoothed = chain.smooth(
-            frames if part.known is None else frames.clamp(part.known), part.offsets,
-            seq_weights=part.weights, counts=True, n_jobs=n_jobs,
-        )  # fmt: skip
+            held, part.offsets, seq_weights=part.weights, counts=True, n_jobs=n_jobs
+        )
         return _collect(smoothed, frames, part, accumulate, keep=one)
 
     if one or emission._shares_work:

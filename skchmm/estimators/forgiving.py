@@ -32,6 +32,9 @@ class ForgivingChain:
         for b in range(1 if self.model.on_infeasible == "relax" else n_rules, n_rules + 1):
             yield relaxation.chain(b)
 
+    def with_entries(self, frames, offsets):
+        return self.chain.with_entries(frames, offsets)
+
     def smooth(self, frames, offsets, *, seq_weights=None, counts=False, n_jobs=None):
         """As the chain does, but every possible sequence has an answer."""
         smoothed = None
@@ -72,9 +75,10 @@ def report_learned(model, data):
     """Warn of sequences without a feasible path that a model has learned from."""
     sequences, emission = data.sequences, model.emission_
     frames = emission.log_likelihood(emission.encode(sequences.X, sequences.offsets, reset=False))
+    frames = frames.clamp(data.known)
     if sequences.times is not None:
         frames = frames.with_gaps(sequences.times.gaps)
-    frames = frames.clamp(data.known)
+        frames = model._chain().with_entries(frames, sequences.offsets)
     log_z = model._chain().log_likelihood(frames, sequences.offsets, n_jobs=model.n_jobs)
     bad = np.flatnonzero(np.isneginf(log_z) & (data.weights > 0))
     if len(bad) == 0:

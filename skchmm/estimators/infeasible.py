@@ -99,11 +99,11 @@ def why_infeasible(model, data, bad, emission, parameters):
         return brief
     if end - begin > LONGEST_EXPLAINED:
         return brief
-    mine = frames.part(begin, end)
+    known, chain = data.known and data.known.part(begin, end), model._chain(parameters)
+    mine = frames.part(begin, end).clamp(known)
     if sequences.times is not None:
         mine = mine.with_gaps(sequences.times.gaps[begin:end])
-    known = data.known and data.known.part(begin, end)
-    mine = mine.clamp(known)
-    explainer = model._explainer(model._chain(parameters), parameters)
+        mine = chain.with_entries(mine, np.array([0, end - begin]))
+    explainer = model._explainer(chain, parameters)
     others = f"\n{len(bad) - 1} more have none either." if len(bad) > 1 else ""
     return f"{explainer.explain(sequences.names[bad[0]], mine, known)}{others}"

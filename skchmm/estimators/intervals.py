@@ -153,8 +153,9 @@ def _refit(model, sequences, labelled, seed):
         options = {}
         X, y = again.sample(sequences.lengths, random_state=rng)
     else:
-        options = {"times": sequences.split(sequences.times.values)}
-        X, y = again.sample(random_state=rng, **options)
+        times = sequences.split(sequences.times.values)
+        X, y, times = again.sample(times=times, random_state=rng, return_times=True)
+        options = {"times": times}
     X = [_with_gaps(drawn, real) for drawn, real in zip(X, sequences.split(sequences.X))]
     again.fit(X, y if labelled else None, **options)
     return dict(_named(again))

@@ -21,7 +21,7 @@ def path_of_marginals(model, sequences, posteriors, algorithm):
         logs if algorithm == "posterior" else np.where(posteriors > 0, posteriors, logs)
     )
     if sequences.times is not None:
-        frames = frames.with_gaps(sequences.times.gaps)
+        frames = frames.with_gaps(model._frames(sequences).gaps)
     offsets = sequences.offsets
     path, score = model._chain().best_feasible(frames, offsets, n_jobs=model.n_jobs)
     bad = np.flatnonzero(np.isneginf(score))

@@ -4,10 +4,13 @@ from functools import cached_property
 
 import numpy as np
 
+from ..continuous.entries import is_marked
 from ..continuous.observed import ObservedChain
 from ..continuous.path import PathChain
 from ..continuous.semantics import reachable
 from ..emissions.priors import log_dirichlet
+from ..exceptions import BiasedRatesWarning, warn
+from ..sequences.labels import as_labels, unknown_labels
 from ..sequences.values import as_numbers
 from .transitions import (
     count_labels,
@@ -51,11 +54,39 @@ class Rates:
         return read_fixed(self.model.startprob_fixed, (self.n_states,), "startprob_fixed")
 
     @cached_property
+    def exact(self):
+        """Which states (S,) are entered when they are observed; None if no state is."""
+        labels = self.model.exact_entry
+        if labels is None:
+            return None
+        states = tuple(self.model.classes_.tolist())
+        labels = as_labels(labels)
+        problem = unknown_labels(labels, states)
+        if problem:
+            raise ValueError(f"exact_entry: {problem}.")
+        exact = np.isin(np.arange(len(states)), [states.index(label) for label in labels])
+        return exact if exact.any() else None
+
+    @cached_property
     def fixed(self):
         fixed = read_fixed_rates(self.model.generator_fixed, self.n_states)
-        if self.mask is None:
-            return fixed
-        return np.where(self.mask, 0.0, np.nan if fixed is None else fixed)
+        if self.mask is not None:
+            fixed = np.where(self.mask, 0.0, np.nan if fixed is None else fixed)
+        if self.exact is not None:
+            fixed = np.full((self.n_states,) * 2, np.nan) if fixed is None else fixed.copy()
+            self._check_exact(np.nan_to_num(fixed))
+            fixed[self.exact] = 0.0
+        return fixed
+
+    def _check_exact(self, generator):
+        """Refuse rates out of states whose entry is all that is known of them."""
+        left = np.flatnonzero(self.exact & (generator > 0).any(axis=1))
+        if len(left):
+            label = self.model.classes_.tolist()[left[0]]
+            raise ValueError(
+                f"exact_entry: the state {label!r} can be left. The time of entry can be exact "
+                "only for states that are never left, such as death: its rates must be 0."
+            )
 
     @cached_property
     def free(self):
@@ -84,7 +115,9 @@ class Rates:
 
     def chain(self, graph, startprob, generator):
         kind = ObservedChain if self.model.semantics == "observed" else PathChain
-        return kind(graph, startprob, generator)
+        if self.exact is not None:
+            self._check_exact(generator)
+        return kind(graph, startprob, generator, self.exact)
 
     def zeros(self, startprob, generator):
         """Starts and jumps that are impossible."""
@@ -98,6 +131,8 @@ class Rates:
         startprob[list(zero_starts)] = 0.0
         for i, j in zero_jumps:
             rates[i, j] = 0.0
+        if self.exact is not None:
+            rates[self.exact] = 0.0
         return startprob, generator_of(rates)
 
     def n_parameters(self, starts, jumps):
@@ -238,6 +273,50 @@ def _shares(jumps):
     """Where jumps go: rows that sum to 1, or to 0 where there are none."""
     total = jumps.sum(axis=1, keepdims=True)
     return np.divide(jumps, total, out=np.zeros_like(jumps), where=total > 0)
+
+
+def warn_if_biased(data, exact=None):
+    """Warn where labels change so often that there must be more jumps than they show.
+
+    Where the share p of gaps shows a change, the rates are too low by a factor of about
+    p / -log(1 - p), as they are exactly for two states and regular gaps. That is said where it is
+    more than a tenth, and more than chance.
+    """
+    to = known_pairs(data.codes, data.offsets)
+    lasting = (data.sequences.times.gaps[to] > 0) & (data.step_weights[to] > 0)
+    if exact is not None:
+        lasting &= ~exact[data.codes[to]]
+    to = to[lasting]
+    changes = int((data.codes[to] != data.codes[to - 1]).sum())
+    if changes == 0:
+        return
+    share = min(changes / len(to), 1 - 1e-9)
+    low = 1.0 + share / np.log1p(-share)
+    if low <= max(0.1, changes**-0.5):
+        return
+    warn(
+        f"The label changes in {share:.0%} of the gaps between labels. A label is taken to last "
+        "until the next one, so jumps in between are not seen, and the rates come out too low, by "
+        f"about {low:.0%}. If the labels are the states at visits (panel data), set panel=True: EM "
+        "then learns the rates from the same labels. If each lasts until the next, all is well.",
+        BiasedRatesWarning,
+    )
+
+
+def warn_if_no_entry(model, data):
+    """Warn where a state is said to have exact times of entry, and no row shows one."""
+    if model._dynamics().exact is None:
+        return
+    sequences, emission = data.sequences, model.emission_
+    frames = emission.log_likelihood(emission.encode(sequences.X, sequences.offsets, reset=False))
+    frames = frames.clamp(data.known).with_gaps(sequences.times.gaps)
+    if not is_marked(model._chain().with_entries(frames, sequences.offsets).gaps).any():
+        warn(
+            f"exact_entry={model.exact_entry!r}, but no sequence shows an entry: every later row "
+            "may be in another state as well. Say in y which rows are in these states, or give the "
+            "emission zeros there (Categorical.from_parameters).",
+            UserWarning,
+        )
 
 
 def leaving_rates(n_jumps, stays, smoothing):

@@ -114,7 +114,10 @@ class ResidualsMixin:
         for first in range(0, length, at_once):
             steps = np.arange(first, min(first + at_once, length))
             kept = seen(np.arange(length), steps[:, None])[:, :, None]
-            gaps = None if frames.gaps is None else np.tile(frames.gaps[begin:end], len(steps))
+            gaps = frames.gaps
+            if gaps is not None:  # that a later step is an entry is not known before
+                told = kept[:, :, 0] | (np.arange(length) == steps[:, None])
+                gaps = np.where(told, gaps[begin:end], np.abs(gaps[begin:end])).ravel()
             copies = Frames(np.where(kept, log_p, 0.0).reshape(-1, log_p.shape[1]), gaps=gaps)
             offsets = length * np.arange(len(steps) + 1)
             posteriors = self._chain().smooth(copies, offsets, n_jobs=self.n_jobs).posteriors

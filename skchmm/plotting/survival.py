@@ -26,7 +26,7 @@ def without_data(estimator, start=None):
         startprob = np.eye(len(labels))[labels.index(start)]
     rules = estimator.constraints_ if estimator.semantics == "path" else None
     return type(estimator).from_parameters(
-        startprob, estimator.generator_, states=labels, constraints=rules
+        startprob, estimator.generator_, states=labels, constraints=rules, clock=estimator.clock
     )
 
 

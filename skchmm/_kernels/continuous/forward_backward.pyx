@@ -17,7 +17,9 @@ from libc.string cimport memcpy, memset
 from ..shared.interrupt cimport Watch, check, new_watch, stopped
 from ..shared.layout cimport Graph, edges_into, epoch_of, frame, longest_of, step_work
 from ..shared.memory cimport Memory
-from .steps cimport Operator, Steps, Work, ahead_of, back_from, jump, norm
+from .steps cimport (
+    Operator, Steps, Work, ahead_of, back_from, enter, is_entry, jump, norm, uniformised,
+)
 
 import numpy as np
 
@@ -79,6 +81,26 @@ cdef void count_rest(const Graph *g, const Operator *o, int64_t gap, const doubl
                 c.edges[j] += w.a[k * N + g.sources[j]] * p
 
 
+cdef void count_entry(const Graph *g, const Operator *o, int64_t gap, const double *a,
+                      const double *beta, double weight, Work *w, Counts *c) noexcept nogil:
+    """Adds the jumps with which a gap ends; edges are to be times their weight, rate / q."""
+    cdef int64_t m, k
+    cdef double mass = 0.0
+    cdef double *before = w.entry + g.n_nodes
+    cdef bint lossy = False
+    uniformised(g, o, gap, True, a, before, w.x, w.y, &lossy)
+    for m in range(g.n_nodes):
+        for k in range(g.indptr[m], g.indptr[m + 1]):
+            mass += before[g.sources[k]] * o.entries[k] * beta[m]
+    if mass <= 0.0:
+        return
+    weight *= o.rate / mass
+    for m in range(g.n_nodes):
+        for k in range(g.indptr[m], g.indptr[m + 1]):
+            if o.entries[k] > 0.0:
+                c.edges[k] += before[g.sources[k]] * beta[m] * weight
+
+
 cdef void count(const Graph *g, const Operator *o, int64_t gap, int64_t e, const double *alpha,
                 const double *beta, double weight, Work *w, Counts *c) noexcept nogil:
     """Adds what happens between alpha and beta, whose w.left and w.right are there."""
@@ -122,6 +144,11 @@ cdef void count(const Graph *g, const Operator *o, int64_t gap, int64_t e, const
                     for m in range(N):
                         outer[n * N + m] += u * right[m]
         left += N
+    if is_entry(o, gap):
+        enter(g, o, False, beta, w.entry)
+        count_rest(g, o, gap, left, w.entry, weight, w, c)
+        count_entry(g, o, gap, left, beta, weight, w, c)
+        return
     count_rest(g, o, gap, left, beta, weight, w, c)
 
 
@@ -270,6 +297,7 @@ def forward_backward(Steps steps,                     # IN
     w.x = memory.rows(1, N)
     w.y = memory.rows(2, N)
     w.reach = memory.rows(1, N)
+    w.entry = memory.rows(2, N)
     w.poisson = memory.rows(1, K)
     with nogil:
         for c in range(chosen.shape[0]):
@@ -304,7 +332,7 @@ def feasible_steps(Steps steps,                       # IN
     """
     cdef const Graph *g = &steps.layout.graph
     cdef int64_t N = g.n_nodes, t, m, k, i, e = 0
-    cdef bint observed = steps.op.observed, grown, alive
+    cdef bint observed = steps.op.observed, grown, alive, same
     cdef const int32_t *ptr
     cdef Watch watch = new_watch(step_work(g))
     cdef uint8_t[::1] here = np.zeros(N + 1, dtype=np.uint8)
@@ -320,13 +348,19 @@ def feasible_steps(Steps steps,                       # IN
                 there[:] = 0
                 for m in range(N):
                     for k in range(ptr[m], ptr[m + 1]):
-                        if here[g.sources[k]] and (
-                                gap_lengths[gaps[origin + t]] > 0.0
-                                or g.node_states[g.sources[k]] == g.node_states[m]):
+                        if not here[g.sources[k]]:
+                            continue
+                        same = g.node_states[g.sources[k]] == g.node_states[m]
+                        if is_entry(&steps.op, gaps[origin + t]):
+                            if steps.op.entries[k] > 0.0 or (
+                                    steps.op.entries[k] < 0.0
+                                    and gap_lengths[gaps[origin + t]] > 0.0):
+                                there[m] = 1
+                        elif gap_lengths[gaps[origin + t]] > 0.0 or same:
                             there[m] = 1
                 here[:] = there
-            elif gap_lengths[gaps[origin + t]] > 0.0:
-                grown = True
+            else:
+                grown = gap_lengths[gaps[origin + t]] > 0.0
                 while grown:
                     grown = False
                     for m in range(N):
@@ -336,6 +370,13 @@ def feasible_steps(Steps steps,                       # IN
                                     here[m] = 1
                                     grown = True
                                     break
+                if is_entry(&steps.op, gaps[origin + t]):
+                    there[:] = 0
+                    for m in range(N):
+                        for k in range(ptr[m], ptr[m + 1]):
+                            if here[g.sources[k]] and steps.op.entries[k] > 0.0:
+                                there[m] = 1
+                    here[:] = there
         alive = False
         for m in range(N):
             if here[m] and log_table[frame(NULL if rows is None else &rows[0], origin + t),

@@ -1,4 +1,5 @@
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.string cimport memset
 
 from ..shared.layout cimport Graph, Layout
 
@@ -19,6 +20,10 @@ cdef struct Operator:
     const int32_t *order         # path: nodes, those that lead nowhere first
     const int32_t *component     # path: nodes with the same number reach each other
     int64_t n_components
+    const uint8_t *enters        # whether each gap ends with an entry
+    const double *entries        # rates of the edges that are entries, 0 for others, or NULL;
+                                 # observed: -1 for an entry that takes more than one jump
+    double rate                  # path: q
 
 
 cdef class Steps:
@@ -39,6 +44,7 @@ cdef struct Work:
     double *b
     double *poisson              # (terms + 2)
     double *reach                # one a component
+    double *entry                # (2, N): what an entry makes of alpha or beta
     bint lossy                   # whether something was left out that may matter
     double log_first             # of the first row of alpha
 
@@ -63,7 +69,28 @@ cdef inline void jump(const Graph *g, const Operator *o, bint ahead, const doubl
                 out[g.sources[k]] += o.weights[k] * u
 
 
+cdef inline bint is_entry(const Operator *o, int64_t gap) noexcept nogil:
+    return o.entries != NULL and o.enters[gap]
+
+
+cdef inline void enter(const Graph *g, const Operator *o, bint ahead, const double *v,
+                       double *out) noexcept nogil:
+    """out = v R, or R v, where R has the rates of the entries."""
+    cdef int64_t m, k
+    memset(out, 0, g.n_nodes * sizeof(double))
+    for m in range(g.n_nodes):
+        for k in range(g.indptr[m], g.indptr[m + 1]):
+            if o.entries[k] > 0.0:
+                if ahead:
+                    out[m] += v[g.sources[k]] * o.entries[k]
+                else:
+                    out[g.sources[k]] += o.entries[k] * v[m]
+
+
 cdef double norm(double *v, int64_t n, bint back, bint *lossy) noexcept nogil
+cdef void uniformised(const Graph *g, const Operator *o, int64_t gap, bint ahead,
+                      const double *v, double *out, double *x, double *y,
+                      bint *lossy) noexcept nogil
 cdef double ahead_of(const Graph *g, const Operator *o, int64_t gap, int64_t e, const double *v,
                      double *out, Work *w) noexcept nogil
 cdef double back_from(const Graph *g, const Operator *o, int64_t gap, int64_t e, const double *v,

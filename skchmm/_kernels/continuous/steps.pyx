@@ -10,7 +10,7 @@ that is what is computed. Backward, what is left out is made up for: at node n i
 tail of the Poisson weights times the largest v that can be reached from n.
 """
 from libc.math cimport INFINITY, exp, log
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcpy, memset
 
 from ..shared.layout cimport Graph, Layout, edges_into, hold
@@ -27,12 +27,14 @@ cdef class Steps:
 
     def __init__(self, Layout layout, base_edges=None, matrices=None, weights=None,
                  diagonal=None, log_scales=None, indptr=None, factors=None, rest=None,
-                 order=None, component=None, floor=1e-30, width=0):
+                 order=None, component=None, floor=1e-30, width=0, enters=None, entries=None,
+                 rate=1.0):
         cdef Operator *o = &self.op
         cdef list held
         self.layout = layout
         o.observed = weights is None
         o.width = width
+        o.rate = rate
         terms, tails = np.zeros(1, np.int64), np.zeros(1)
         if not o.observed:
             terms = np.array([n_terms(lam, floor) for lam in rest], dtype=np.int64)
@@ -51,6 +53,8 @@ cdef class Steps:
         o.tails = <const double *> hold(held, tails, np.float64)
         o.order = <const int32_t *> hold(held, order, np.int32)
         o.component = <const int32_t *> hold(held, component, np.int32)
+        o.enters = <const uint8_t *> hold(held, enters, np.uint8)
+        o.entries = <const double *> hold(held, entries, np.float64)
         o.n_components = 0
         if component is not None:
             o.n_components = int(np.max(component, initial=-1)) + 1
@@ -122,9 +126,9 @@ cdef inline void note_small(const double *v, int64_t n, bint *lossy) noexcept no
             lossy[0] = True
 
 
-cdef inline void uniformised(const Graph *g, const Operator *o, int64_t gap, bint ahead,
-                             const double *v, double *out, double *x, double *y,
-                             bint *lossy) noexcept nogil:
+cdef void uniformised(const Graph *g, const Operator *o, int64_t gap, bint ahead,
+                      const double *v, double *out, double *x, double *y,
+                      bint *lossy) noexcept nogil:
     cdef int64_t N = g.n_nodes, m, k
     cdef double lam = o.rest[gap], w = exp(-lam)
     cdef double *swap
@@ -185,6 +189,9 @@ cdef double ahead_of(const Graph *g, const Operator *o, int64_t gap, int64_t e, 
         note_small(here, N, &w.lossy)
         total += log(u) + o.log_scales[o.factors[f]]
     uniformised(g, o, gap, True, here, out, w.x, w.y, &w.lossy)
+    if is_entry(o, gap):
+        enter(g, o, True, out, w.entry)
+        memcpy(out, w.entry, N * sizeof(double))
     u = norm(out, N, False, &w.lossy)
     return total + log(u) if u > 0.0 else -INFINITY
 
@@ -211,6 +218,9 @@ cdef double back_from(const Graph *g, const Operator *o, int64_t gap, int64_t e,
         return log(u) if u > 0.0 else -INFINITY
     last = o.indptr[gap + 1] - o.indptr[gap]
     here = w.right + last * N
+    if is_entry(o, gap):
+        enter(g, o, False, v, w.entry)
+        v = w.entry
     uniformised(g, o, gap, False, v, here, w.x, w.y, &w.lossy)
     lift(g, o, v, o.tails[gap], here, w.reach)
     u = norm(here, N, True, &w.lossy)
