@@ -1,6 +1,7 @@
 """Linear temporal logic on finite paths."""
 
 from collections.abc import Hashable
+from functools import lru_cache
 
 from ..controller import intersection, union
 from ..exceptions import ControllerTooLargeError
@@ -199,7 +200,7 @@ class LTLf(Constraint):
         if not isinstance(self.formula, str):
             raise self._error(f"formula must be a string, got {self.formula!r}")
         try:
-            return _FormulaParser(self.formula).parse()
+            return _parsed(self.formula)
         except ValueError as error:
             raise self._error(str(error)) from None
 
@@ -215,29 +216,42 @@ class LTLf(Constraint):
             numbers = label_numbers(parsed.labels, self.formula, states)
         except ValueError as error:
             raise self._error(str(error)) from None
+        atoms = {node[1] for node in parsed.nodes if node[0] == "atom"}
+        members = {atom: frozenset(numbers[text] for text in atom) for atom in atoms}
+        classes = Classes(members.values(), len(states))
+        inside = {atom: frozenset(classes.of(numbers)) for atom, numbers in members.items()}
+        nodes = tuple(
+            ("atom", inside[node[1]]) if node[0] == "atom" else node for node in parsed.nodes
+        )
         try:
-            return _Compiler(parsed.nodes, numbers, states, max_nodes).compile()
+            compact = _compact(nodes, classes.n_classes, max_nodes)
+            return compact._with_labels(states, classes.class_of, max_nodes)
         except ControllerTooLargeError as error:
             raise self._error(str(error), ControllerTooLargeError) from None
+
+
+# Both are asked for more than once: a model is full of formulas that differ in their labels alone.
+@lru_cache(maxsize=2048)
+def _parsed(formula):
+    return _FormulaParser(formula).parse()
+
+
+@lru_cache(maxsize=256)
+def _compact(nodes, n_classes, max_nodes):
+    """The minimal controller of a formula whose atoms are sets of classes, over the classes."""
+    return _Compiler(nodes, n_classes, max_nodes).compile()
 
 
 class _Compiler:
     """Conjunctions and disjunctions become products of small automata, the rest progresses."""
 
-    def __init__(self, nodes, numbers, states, max_nodes):
-        self.nodes, self.states, self.max_nodes = nodes, states, max_nodes
+    def __init__(self, nodes, n_classes, max_nodes):
+        self.nodes, self.n_classes, self.max_nodes = nodes, n_classes, max_nodes
         self.work = Work(max_nodes)
-        atoms = {node[1] for node in nodes if node[0] == "atom"}
-        members = {atom: frozenset(numbers[text] for text in atom) for atom in atoms}
-        self.classes = Classes(members.values(), len(states))
-        self.members = {atom: set(self.classes.of(inside)) for atom, inside in members.items()}
 
     def compile(self):
-        compact = self._controller((len(self.nodes) - 1, True))
-        return compact.minimal()._with_labels(self.states, self.classes.class_of, self.max_nodes)
-
-    def _controller(self, whole):
-        """The automaton of a signed subformula, those of its parts first."""
+        """The automaton of the whole formula, those of its parts first."""
+        whole = (len(self.nodes) - 1, True)
         todo, done, junctions = [whole], {}, {}
         while todo:
             part = todo[-1]
@@ -257,7 +271,7 @@ class _Compiler:
                 controllers = [done[each] for each in parts]
                 done[part] = combine(controllers, max_nodes=self.max_nodes)
                 self.work.spend(done[part].tables.size)
-        return done[whole]
+        return done[whole].minimal()
 
     def _junction(self, number, positive):
         """The parts of which all, or one, must hold, taken apart as far as it goes."""
@@ -295,8 +309,8 @@ class _Compiler:
             for node in (self.nodes[k] for k in sorted(needed))
         ]
 
-        def holds(atom, k):
-            return k in self.members[atom]
+        def holds(classes, k):
+            return k in classes
 
-        labels = range(self.classes.n_classes)
+        labels = range(self.n_classes)
         return automaton(nodes, positive, holds, labels, self.max_nodes, self.work).minimal()

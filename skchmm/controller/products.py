@@ -7,8 +7,11 @@ import numpy as np
 from .._kernels.other import automata
 from ..exceptions import ControllerTooLargeError
 from .checking import check_integer, limit_in_words, most_states
+from .narrowing import narrowed
 from .progress import Counted
 
+# From so many factors on they are narrowed together, for about so many steps of single factors.
+_MANY, _NARROWING_WORK = 5, 300_000_000
 # Beyond this many joint states it pays to minimise between the factors of a product.
 _JOINT_LIMIT = 100_000
 # Entries of tables that are minimised to find a good order of factors, in all and for each of them.
@@ -51,9 +54,26 @@ def _product(controllers, every, max_nodes, most=np.inf):
         return None
     accepts = [np.append(c.accept, False)[rows[:, k]] for k, c in enumerate(controllers)]
     accept = np.logical_and.reduce(accepts) if every else np.logical_or.reduce(accepts)
-    horizons = [c.horizon for c in controllers if c.horizon is not None]
-    horizon, kind = min(horizons, default=None), type(controllers[0])
-    return kind(controllers[0].states, table, accept, epochs=epochs, horizon=horizon).minimal()
+    return _controller(controllers, table, accept, epochs)
+
+
+def _controller(factors, table, accept, epochs=(0,)):
+    horizons = [c.horizon for c in factors if c.horizon is not None]
+    horizon, kind = min(horizons, default=None), type(factors[0])
+    return kind(factors[0].states, table, accept, epochs=epochs, horizon=horizon).minimal()
+
+
+def _narrowed(controllers, max_nodes):
+    """Those of many factors that have no epochs as one, if it does not get too large."""
+    plain = [c for c in controllers if len(c.epochs) == 1]
+    if len(plain) < _MANY:
+        return controllers
+    S = len(plain[0].states)
+    limit = min(most_states(max_nodes, S), _NARROWING_WORK // (S * len(plain)))
+    found = narrowed(plain, limit)
+    if found is None:
+        return controllers
+    return [_controller(plain, *found), *(c for c in controllers if len(c.epochs) > 1)]
 
 
 def _combine(controllers, every, names, max_nodes, verbose=0):
@@ -61,13 +81,14 @@ def _combine(controllers, every, names, max_nodes, verbose=0):
     if not controllers:
         raise ValueError("No controllers to combine.")
     controllers = [c.over(controllers[0].states) for c in controllers]
-    if len(controllers) == 1:
-        return controllers[0].minimal()
-    result = _product(controllers, every, max_nodes, _JOINT_LIMIT)
-    if result is None and len(controllers) > 2:
-        result = _fold(controllers, every, max_nodes, verbose)
+    factors = _narrowed(controllers, max_nodes) if every else controllers
+    if len(factors) == 1:
+        return factors[0].minimal()
+    result = _product(factors, every, max_nodes, _JOINT_LIMIT)
+    if result is None and len(factors) > 2:
+        result = _fold(factors, every, max_nodes, verbose)
     elif result is None and max_nodes > _JOINT_LIMIT:
-        result = _product(controllers, every, max_nodes)
+        result = _product(factors, every, max_nodes)
     if result is None:
         names = names or [f"controller {k}" for k in range(len(controllers))]
         sizes = [f"  {name}: {c.n_states}" for name, c in zip(names, controllers)]

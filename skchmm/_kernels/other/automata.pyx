@@ -3,76 +3,16 @@
 A table is int32 (n, S); entry -1 means that the path dies. Tables of several
 epochs are stacked as (E, n, S). Automaton state 0 is the initial one.
 """
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc, realloc
-from libc.string cimport memcmp, memcpy, memset
+from libc.string cimport memcpy, memset
 
 from ..shared.interrupt cimport Watch, check, new_watch, stopped
 from ..shared.layout cimport Epochs, epoch_of
 from ..shared.memory cimport Memory
+from .pool cimport Pool, close_pool, intern, open_pool
 
 import numpy as np
-
-
-cdef struct Pool:
-    int32_t *rows      # (capacity, width) component states of each product state
-    int64_t n
-    int64_t capacity
-    int width
-    int64_t *slots     # open addressing, -1 = free
-    int64_t n_slots
-
-
-cdef inline uint64_t hash_row(const int32_t *row, int width) noexcept nogil:
-    cdef uint64_t h = 1469598103934665603ULL
-    cdef int k
-    for k in range(width):
-        h = (h ^ <uint64_t> row[k]) * 1099511628211ULL
-        h ^= h >> 29
-    return h
-
-
-cdef int grow(Pool *pool) except -1 nogil:
-    cdef int64_t i, at
-    cdef int64_t *slots
-    cdef int32_t *rows
-    if pool.n == pool.capacity:
-        rows = <int32_t *> realloc(pool.rows, 2 * pool.capacity * pool.width * sizeof(int32_t))
-        if rows == NULL:
-            with gil:
-                raise MemoryError
-        pool.rows = rows
-        pool.capacity *= 2
-    if 2 * pool.n >= pool.n_slots:
-        slots = <int64_t *> malloc(2 * pool.n_slots * sizeof(int64_t))
-        if slots == NULL:
-            with gil:
-                raise MemoryError
-        free(pool.slots)
-        pool.slots = slots
-        pool.n_slots *= 2
-        memset(slots, 0xFF, pool.n_slots * sizeof(int64_t))
-        for i in range(pool.n):
-            at = hash_row(pool.rows + i * pool.width, pool.width) & (pool.n_slots - 1)
-            while slots[at] >= 0:
-                at = (at + 1) & (pool.n_slots - 1)
-            slots[at] = i
-    return 0
-
-
-cdef int64_t intern(Pool *pool, const int32_t *row) except -1 nogil:
-    """The number of a row; new rows are appended."""
-    cdef int64_t at = hash_row(row, pool.width) & (pool.n_slots - 1)
-    cdef size_t size = pool.width * sizeof(int32_t)
-    while pool.slots[at] >= 0:
-        if memcmp(pool.rows + pool.slots[at] * pool.width, row, size) == 0:
-            return pool.slots[at]
-        at = (at + 1) & (pool.n_slots - 1)
-    pool.slots[at] = pool.n
-    memcpy(pool.rows + pool.n * pool.width, row, size)
-    pool.n += 1
-    grow(pool)
-    return pool.n - 1
 
 
 def product(list tables, bint every, int64_t limit):
@@ -106,14 +46,12 @@ def product(list tables, bint every, int64_t limit):
     cdef int64_t q, capacity = 0
     cdef int e, a, k, alive
     cdef int32_t here, there
-    pool.n, pool.capacity, pool.width, pool.n_slots = 0, 64, m, 256
-    pool.rows = <int32_t *> malloc(64 * m * sizeof(int32_t))
-    pool.slots = <int64_t *> malloc(256 * sizeof(int64_t))
+    pool.rows, pool.slots = NULL, NULL
     out = []
     try:
-        if row == NULL or pool.rows == NULL or pool.slots == NULL:
+        if row == NULL:
             raise MemoryError
-        memset(pool.slots, 0xFF, 256 * sizeof(int64_t))
+        open_pool(&pool, m)
         memset(row, 0, m * sizeof(int32_t))
         intern(&pool, row)
         for e in range(E):
@@ -162,8 +100,7 @@ def product(list tables, bint every, int64_t limit):
     finally:
         free(row)
         free(follow)
-        free(pool.rows)
-        free(pool.slots)
+        close_pool(&pool)
 
 
 cdef copy_out(int32_t[:, ::1] target, const int32_t *source):
