@@ -32,7 +32,7 @@ REQUIREMENTS := $(BIN)/python -c 'import sys, tomllib; \
 JOBS := $(or $(shell nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null),2)
 SITE_PACKAGES := 'import sysconfig; print(sysconfig.get_path("purelib"))'
 
-# One process a core, so BLAS and OpenMP need no threads of their own; the processes must agree on
+# One process per core, so BLAS and OpenMP need no threads of their own; the processes must agree on
 # the names of tests, and so on the order in which a set prints.
 TEST_ENV := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONHASHSEED=0
 

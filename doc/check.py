@@ -17,6 +17,7 @@ import os
 import shutil
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from html.parser import HTMLParser
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -28,7 +29,8 @@ import browser as chromium
 WIDTHS = (400, 1000, 1300)
 THEMES = ("light", "dark")
 HEIGHT = 900
-LONGEST = 3000  # pixels of a page that a screenshot shows; of the reference, HEIGHT
+LONGEST = 3000  # pixels of a page that a screenshot shows
+REFERENCE_VIEWS = {(400, "light"), (1300, "dark")}  # which of the reference are kept, cut at HEIGHT
 SEARCHES = {  # what people type, and a page that must be among the first results
     "minimum duration": "user_guide/which_constraint",
     "BIC": "user_guide/number_of_states",
@@ -93,54 +95,74 @@ def check_files(site):
 
 # ------------------------------------------------------------------- in a browser
 def check_looks(site, command, screenshots, names):
-    """(page, problem) of what Chromium shows; also writes the screenshots."""
-    browser = chromium.Browser(command)
+    """(page, problem) of what Chromium shows; also writes the screenshots.
+
+    One browser per core, each with one page at a time, takes the next name of a shared list.
+    """
     handler = type("Quiet", (SimpleHTTPRequestHandler,), {"log_message": lambda *_: None})
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(handler, directory=str(site)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
+    address = f"http://127.0.0.1:{server.server_port}"
+    waiting, problems = list(reversed(names)), []
+
+    def look_at_pages():
+        browser = chromium.Browser(command)
+        try:
+            while waiting:
+                name = waiting.pop()
+                problems.extend((name, each) for each in look(browser, address, name, screenshots))
+                if len(waiting) % 20 == 0:
+                    print(f"{len(names) - len(waiting)} of {len(names)} pages", flush=True)
+                if name == "search.html":
+                    problems.extend((name, each) for each in check_search(browser, address))
+        finally:
+            browser.close()
+
     try:
-        for name in names:
-            longest = HEIGHT if name.startswith("api/generated/") else LONGEST
-            browser.open(f"http://127.0.0.1:{server.server_port}/{quote(name)}")
-            for theme in THEMES:
-                feature = {"name": "prefers-color-scheme", "value": theme}
-                browser.call("Emulation.setEmulatedMedia", features=[feature])
-                for width in WIDTHS:
-                    size = {
-                        "width": width,
-                        "height": HEIGHT,
-                        "deviceScaleFactor": 1,
-                        "mobile": False,
-                    }
-                    browser.call("Emulation.setDeviceMetricsOverride", **size)
-                    browser.evaluate(DRAWN)
-                    look = browser.evaluate(LOOK.replace("DARK", str(theme == "dark").lower()))
-                    for problem in look["problems"]:
-                        yield name, f"{problem} ({width}, {theme})"
-                    clip = {"x": 0, "y": 0, "width": width, "height": min(look["height"], longest)}
-                    picture = browser.call(
-                        "Page.captureScreenshot", format="jpeg", quality=70,
-                        captureBeyondViewport=True, clip={**clip, "scale": 1},
-                    )  # fmt: skip
-                    file = screenshots / name.replace(".html", f".{width}.{theme}.jpg")
-                    file.parent.mkdir(parents=True, exist_ok=True)
-                    file.write_bytes(base64.b64decode(picture["data"]))
-            for error in browser.errors():
-                yield name, f"an error in the console: {error}"
-        if "search.html" in names:
-            yield from check_search(browser, f"http://127.0.0.1:{server.server_port}/search.html")
+        with ThreadPoolExecutor() as pool:
+            for each in [pool.submit(look_at_pages) for _ in range(min(os.cpu_count() or 1, 4))]:
+                each.result()
     finally:
-        browser.close()
         server.shutdown()
+    return sorted(problems)
+
+
+def look(browser, address, name, screenshots):
+    """Open a page at all widths, light and dark; what is wrong with it."""
+    reference = name.startswith("api/generated/")
+    browser.open(f"{address}/{quote(name)}")
+    for theme in THEMES:
+        feature = {"name": "prefers-color-scheme", "value": theme}
+        browser.call("Emulation.setEmulatedMedia", features=[feature])
+        for width in WIDTHS:
+            size = {"width": width, "height": HEIGHT, "deviceScaleFactor": 1, "mobile": False}
+            browser.call("Emulation.setDeviceMetricsOverride", **size)
+            browser.evaluate(DRAWN)
+            seen = browser.evaluate(LOOK.replace("DARK", str(theme == "dark").lower()))
+            for problem in seen["problems"]:
+                yield f"{problem} ({width}, {theme})"
+            if reference and (width, theme) not in REFERENCE_VIEWS:
+                continue
+            clip = {"x": 0, "y": 0, "width": width, "scale": 1}
+            clip["height"] = HEIGHT if reference else min(seen["height"], LONGEST)
+            picture = browser.call(
+                "Page.captureScreenshot", format="jpeg", quality=70, clip=clip,
+                captureBeyondViewport=True,
+            )  # fmt: skip
+            file = screenshots / name.replace(".html", f".{width}.{theme}.jpg")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(base64.b64decode(picture["data"]))
+    for error in browser.errors():
+        yield f"an error in the console: {error}"
 
 
 def check_search(browser, address):
-    """(page, problem) of searches that do not find the page they should."""
+    """Searches that do not find the page they should."""
     for query, page in SEARCHES.items():
-        browser.open(f"{address}?q={quote(query)}")
+        browser.open(f"{address}/search.html?q={quote(query)}")
         pages = list(dict.fromkeys(link.split(".html")[0] for link in browser.evaluate(FOUND)))
         if page not in pages[:5]:
-            yield "search.html", f'"{query}" does not find {page} but {pages[:5]}'
+            yield f'"{query}" does not find {page} but {pages[:5]}'
 
 
 def main(arguments=None):

@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from skchmm import ConstrainedHMM
 from skchmm.constraints import TagScheme
 from skchmm.metrics import entity_f1_score, trajectory_validity_rate
+from skchmm.plotting import PathDisplay
 
 # %%
 # Sentences
@@ -89,10 +90,11 @@ for name, paths in answers.items():
     print(f"{name:15s} {valid:.3f} of sentences valid, {exact[name]:.3f} exact, F1 {f1[name]:.3f}")
 
 # %%
-# Some sentences that the rules have mended.
+# A long sentence that the rules have mended.
 
 before, after = ([path.tolist() for path in paths] for paths in answers.values())
 mended = [k for k, (_, truth) in enumerate(test) if before[k] != truth == after[k]]
-for k in mended[:3]:
-    for row in (test[k][0], before[k], after[k]):
-        print(*(f"{word:>8s}" for word in row))
+k = max(mended, key=lambda k: len(before[k]))
+words, truth = test[k]
+display = PathDisplay.from_predictions(truth, {"word by word": before[k], "with rules": after[k]})
+display.ax_.set_xticks(np.arange(len(words)) + 0.5, words)

@@ -2,7 +2,7 @@
 What constraints compile to
 ===========================
 
-A constraint becomes a small automaton that reads one label a step. A double circle is a state in
+A constraint becomes a small automaton that reads one label per step. A double circle is a state in
 which a path may end; what leads nowhere is not drawn. Constraints that are combined stay small,
 because products are built from what can be reached and then minimised.
 """

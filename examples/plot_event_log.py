@@ -20,6 +20,7 @@ from skchmm.constraints import declare
 from skchmm.datasets import get_data_home
 from skchmm.emissions import Categorical
 from skchmm.metrics import trajectory_validity_rate
+from skchmm.plotting import PathDisplay
 
 # %%
 # The log
@@ -57,8 +58,7 @@ train, test = order[: int(0.7 * len(order))], order[int(0.7 * len(order)) :]
 # Mine the rules
 # --------------
 #
-# Of a few templates, keep what holds in every case that was written down correctly. A rule must
-# apply to thirty of them at least.
+# Of a few templates, keep what holds in every correct case and applies to thirty of them or more.
 
 having = {a: [truth[k].tolist() for k in train if a in truth[k]] for a in activities}
 often = [a for a in activities if len(having[a]) >= 30]
@@ -94,7 +94,7 @@ for name, log in logs.items():
 # %%
 # One case, as it was logged and as it was repaired.
 
-for k, logged, plain, repaired in zip(test, *logs.values()):
-    if (repaired == truth[k]).all() and (plain != truth[k]).any():
-        print(f"as logged: {', '.join(logged)}\nrepaired:  {', '.join(repaired)}")
+for k, *paths in zip(test, *logs.values()):
+    if (paths[2] == truth[k]).all() and (paths[1] != truth[k]).any():
         break
+PathDisplay.from_predictions(truth[k], dict(zip(logs, paths)))

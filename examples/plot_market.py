@@ -17,7 +17,7 @@ from skchmm.datasets import load_oil_prices
 from skchmm.plotting import PathDisplay
 
 oil = load_oil_prices()
-X = 100 * np.diff(np.log(oil.prices))[:, None]  # per cent a week
+X = 100 * np.diff(np.log(oil.prices))[:, None]  # per cent per week
 weeks = oil.times[1:]
 print(f"{len(X)} weekly returns with a standard deviation of {X.std():.1f} %")
 
@@ -27,13 +27,12 @@ print(f"{len(X)} weekly returns with a standard deviation of {X.std():.1f} %")
 #
 # The Bayesian information criterion weighs the fit against the number of parameters: of n states,
 # n - 1 start probabilities, n (n - 1) transition probabilities, n means and n variances. The lowest
-# value wins.
+# value wins. EM may find a poor optimum, so the best of five starts is taken.
 
-bic, models, settings = {}, {}, {"n_init": 3, "n_iter": 500, "tol": 1e-6, "random_state": 0}
+bic, models, settings = {}, {}, {"n_init": 5, "n_iter": 500, "tol": 1e-6, "random_state": 0}
 for n in range(1, 5):
     models[n] = ConstrainedHMM(n, **settings).fit(X)
-    n_parameters = (n - 1) + n * (n - 1) + 2 * n
-    bic[n] = n_parameters * np.log(len(X)) - 2 * models[n].log_likelihood(X)[0]
+    bic[n] = models[n].bic(X)
     print(f"{n} regimes: BIC {bic[n]:.0f}")
 n = min(bic, key=bic.get)
 print(f"BIC chooses {n} regimes")

@@ -174,7 +174,7 @@ def _findings(found):
             "Each no-reentry activity doubles the largest controller "
             f"({' to '.join(map(str, paper))}).",
             f"{' to '.join(f'{value:g}' for value in largest)} by the catalog, which counts three "
-            "states a rule; minimal at most "
+            "states per rule; minimal at most "
             f"{max(each['sizes']['largest minimal'] for each in found.values()):g}.",
             "agrees" if grows and close else "agrees in direction only" if grows else "differs",
             "This home has at most "

@@ -38,7 +38,7 @@ def seven_decoders(constraints, *, emission="auto", states=None, seed=0):
 
 
 def evaluate(y_true, y_pred, constraints, tolerance=0.1):
-    """Metric -> one value a sequence."""
+    """Metric -> one value per sequence."""
     each = {"average": None}
     return {
         "accuracy": sequence_accuracy_score(y_true, y_pred, **each),

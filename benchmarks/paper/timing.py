@@ -119,7 +119,7 @@ def _length_table(table, lengths):
         cells = [f"{1e6 * table[method, n]:.0f} | {1e6 * theirs[n]:.0f}" for n in lengths]
         rows.append([method, *cells, f"{theirs[lengths[-1]] / table[method, lengths[-1]]:.0f}x"])
     header = ["method", *(f"T = {n}" for n in lengths), f"ratio at {lengths[-1]}"]
-    return Table("Synthetic chain, microseconds a sequence | the paper's:", header, rows)
+    return Table("Synthetic chain, microseconds per sequence | the paper's:", header, rows)
 
 
 def _fly_table(on_fly):

@@ -130,7 +130,8 @@ class LogVectors:
             if rung:
                 half = self._rung(rung - 1).T
                 total = np.logaddexp(product(total, half), product(half, total))
-        integral = np.exp(self._base.integral(total))
-        edges += integral[self.rates.sources, self.rates.targets] * self.rates.rates
-        stays += np.diag(integral)
+        integral = self._base.integral(total)  # of pairs without an edge it may be huge
+        jumps = integral[self.rates.sources, self.rates.targets]
+        edges += np.exp(jumps) * self.rates.rates
+        stays += np.exp(np.diag(integral))
         self._outer = {}

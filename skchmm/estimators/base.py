@@ -106,7 +106,11 @@ class SequenceEstimator(RulesMixin, SavedMixin, DocumentedMixin, BaseEstimator):
             return  # the emission looks them up
         named = not reset and hasattr(self, "feature_names_in_")
         if hasattr(X, "columns") and not isinstance(emission, Precomputed):
-            named = True  # columns of scores are named as the states, whatever fit has seen
+            # Columns of scores are named as the states, whatever fit has seen; a model from
+            # parameters has seen no columns that names could differ from.
+            named = not getattr(self, "_from_parameters_alone", False)
+        if reset:
+            self._from_parameters_alone = False
         if X.ndim == 1 if hasattr(X, "ndim") else len(X.shape) == 1:
             if reset:
                 if hasattr(self, "feature_names_in_"):

@@ -8,9 +8,6 @@ from ..exceptions import InfeasibleSequenceError, InfeasibleSequenceWarning, war
 LONGEST_EXPLAINED = 2000
 SHOWN = 8  # constraints listed in a message before the rest is only counted
 
-# Beyond so many steps, to find the smallest conflict takes longer than one waits for an error.
-LONGEST_EXPLAINED = 2000
-
 
 def report_infeasible(model, sequences, bad, frames):
     """Raise, or warn that sequences without a feasible path are answered without rules."""
@@ -23,7 +20,8 @@ def report_infeasible(model, sequences, bad, frames):
         message += f" Call explain(X) to see {which}."
     if not model._has_rules or model.on_infeasible == "raise":
         raise InfeasibleSequenceError(message)
-    warn(message + " It is answered without the constraints.", InfeasibleSequenceWarning)
+    they = "They are" if len(bad) > 1 else "It is"
+    warn(f"{message} {they} answered without the constraints.", InfeasibleSequenceWarning)
 
 
 def check_possible(sequences, log_prob, frames):
@@ -40,18 +38,20 @@ def check_possible(sequences, log_prob, frames):
 
 def describe_infeasible(model, sequences, s, frames, n_bad=1):
     """One or two sentences about sequence s, the first of `n_bad`."""
-    others = f" (and {n_bad - 1} more)" if n_bad > 1 else ""
+    others = f" and {n_bad - 1} more" if n_bad > 1 else ""
+    have = "have" if n_bad > 1 else "has"
     name = sequences.describe(s).capitalize()
     reason = _impossible_step(sequences, s, frames)
     if reason or not model._has_rules:
         reason = reason or model._impossible
-        return f"{name}{others} has probability zero under the model: {reason}"
+        return f"{name}{others} {have} probability zero under the model: {reason}"
     hard = model._rules
     rules = ", ".join(map(repr, hard[:SHOWN]))
     if len(hard) > SHOWN:
         rules += f" and {len(hard) - SHOWN} more"
     name = f"{name} ({sequences.lengths[s]} steps){others}"
-    return f"{name} has no feasible path. The constraints are {rules}.{model._note}"
+    zeros = _zeros(sequences, s, frames)
+    return f"{name} {have} no feasible path. The constraints are {rules}.{zeros}{model._note}"
 
 
 def _held(model, sequences, s, frames):
@@ -85,6 +85,20 @@ def _impossible_step(sequences, s, frames):
     return (
         f"every state has probability zero at step {step} of {sequences.describe(s)} (all of its "
         "log-likelihoods are -inf, the logarithm of zero)."
+    )
+
+
+def _zeros(sequences, s, frames):
+    """Say how many steps exclude a state by themselves, as rules may not be all that is wrong."""
+    begin, end = sequences.ranges[s]
+    zero = np.isneginf(frames.whole().part(begin, end).dense()).any(axis=1)
+    if sequences.known is not None:
+        zero &= sequences.known.part(begin, end).codes == -1
+    if not zero.any():
+        return ""
+    return (
+        f" Besides, some state has probability zero (a log-likelihood of -inf) at {zero.sum()} of "
+        "its steps, which excludes all paths through it there."
     )
 
 

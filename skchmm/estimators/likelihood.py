@@ -230,6 +230,7 @@ class LikelihoodModel(
             known = deepcopy(emission)
         known.name_states(model.classes_)
         model.n_features_in_ = _features_of(known, S)
+        model._from_parameters_alone = True
         model._learned(parameters, known, [], True)
         model._compile(constraints)
         return model._conclude()
@@ -325,7 +326,8 @@ def _check_columns(emission, X):
     if emission == "auto" and len(X.shape) == 1 and getattr(X.dtype, "kind", "") == "f":
         raise ValueError(
             "Expected 2D array, got 1D array of floating-point numbers instead. Reshape your data "
-            "using X.reshape(-1, 1) if it has a single feature, or choose an emission."
+            "using X.reshape(-1, 1) if it has a single feature (of a pandas Series: X.to_frame()), "
+            "or choose an emission."
         )
 
 

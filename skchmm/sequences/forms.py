@@ -124,13 +124,13 @@ class Sequences:
         return Sequences(self.X, self.offsets, self.form, self.ids, self.name, times, self.known)
 
     def split(self, values):
-        """Cut one value (or row) a step into a list with one array (view) a sequence."""
+        """Cut one value (or row) per step into a list with one array (view) per sequence."""
         if type(values) is np.ndarray and values.ndim <= 2 and values.flags.c_contiguous:
             return cut(values, self.offsets)
         return [values[start:stop] for start, stop in pairwise(self.offsets.tolist())]
 
     def restore(self, values):
-        """Give one value (or row) a step back in the form that came in."""
+        """Give one value (or row) per step back in the form that came in."""
         return self.split(values) if self.form == "list" else values
 
     def alone(self, values):

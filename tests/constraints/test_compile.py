@@ -102,7 +102,7 @@ def test_a_hundred_constraints_with_a_small_controller():
     ]
     assert len(constraints) > 100
     controller = compile(constraints, states)
-    # One automaton state a label, one before the first; the label alone tells what may follow.
+    # One automaton state per label, one before the first; the label alone tells what may follow.
     assert controller.tables.shape == (1, 31, 30)
     assert controller.n_states == 2
     assert controller.accepts([s for s in states for _ in range(3)])

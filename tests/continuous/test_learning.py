@@ -217,3 +217,19 @@ def test_a_labelled_sequence_that_breaks_the_rules():
         CTConstrainedHMM(states=STATES, constraints=[NoReentry("a")]).fit(
             [np.array(list("xyxx"))], labels, times=[[0.0, 1.0, 2.0, 3.0]]
         )
+
+
+def test_rates_that_are_far_too_fast_for_the_gaps():
+    # Rates per year beside times in seconds: a bad start, but without overflows.
+    exam = Categorical.from_parameters([[0.8, 0.2, 0], [0.2, 0.8, 0], [0, 0, 1]], list("xyz"))
+    fixed = [[np.nan] * 3, [0, np.nan, np.nan], [0, 0, np.nan]]
+    model = CTConstrainedHMM.from_parameters(
+        [0.8, 0.2, 0], [[0, 0.1, 0.1], [0, 0, 0.1], [0, 0, 0]], states=STATES, emission=exam,
+        generator_fixed=fixed, init="fitted", n_iter=4, tol=1e9,
+    )  # fmt: skip
+    rng = np.random.default_rng(0)
+    times = [np.cumsum(rng.exponential(3e7, size=6)) for _ in range(20)]
+    X = [rng.choice(list("xy"), size=6) for _ in times]
+    model.fit(X, times=times)
+    assert np.isfinite(model.generator_).all()
+    assert model.history_ == sorted(model.history_)

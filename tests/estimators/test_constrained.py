@@ -77,6 +77,16 @@ class TestForms:
         with pytest.raises(ValueError, match="feature names"):
             model.predict(frame.rename(columns={"seen": "other"}))
 
+    def test_a_model_from_parameters_takes_columns_of_any_name(self):
+        coin = Categorical.from_parameters([[0.9, 0.1], [0.1, 0.9]], symbols=["H", "T"])
+        model = ConstrainedHMM.from_parameters(*HALF, emission=coin)
+        frame = pd.DataFrame({"toss": list("HHTT")})
+        path = model.predict(frame)  # without a warning
+        assert path.tolist() == model.predict(list("HHTT")).tolist()
+        model.set_params(n_iter=1, tol=1e9, init="fitted").fit([list("HHTT")])
+        with pytest.warns(UserWarning, match="fitted without feature names"):
+            model.predict(frame)
+
     def test_one_stacked_sequence_gives_a_float(self):
         X, y = toy(1)
         model = ConstrainedHMM().fit(X[0], y[0])
@@ -304,6 +314,16 @@ class TestInfeasible:
             np.testing.assert_array_equal(path[1], free.predict(X)[1])
         with pytest.warns(InfeasibleSequenceWarning):
             np.testing.assert_allclose(lenient.predict_proba(X)[1], free.predict_proba(X)[1])
+
+    def test_scores_of_minus_infinity_are_counted(self):
+        # The rule alone leaves paths, and so do the scores.
+        X = np.array([[0.0, -np.inf], [-np.inf, 0.0], [0.0, -1.0]])
+        model = ConstrainedHMM.from_parameters(*HALF, constraints=Segments(1))
+        with pytest.raises(InfeasibleSequenceError, match="probability zero .* at 2 of its steps"):
+            model.predict(X)
+        with pytest.raises(InfeasibleSequenceError) as caught:
+            model.with_constraints(Segments(4)).predict(np.zeros((3, 2)))
+        assert "probability zero" not in str(caught.value)
 
     def test_impossible_whatever_the_rules(self):
         X = np.array([[0.0, 0.0], [0.0, -np.inf]])

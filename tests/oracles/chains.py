@@ -6,7 +6,7 @@ from .enumeration import Enumeration
 
 
 def random_chain(rng, n_states, zeros=0.0):
-    """(startprob, transmat), each entry but one a row zero with probability `zeros`."""
+    """(startprob, transmat), each entry but one per row zero with probability `zeros`."""
     rows = rng.dirichlet(np.ones(n_states), size=n_states + 1)
     drop = rng.random(rows.shape) < zeros
     drop[np.arange(n_states + 1), rng.integers(n_states, size=n_states + 1)] = False

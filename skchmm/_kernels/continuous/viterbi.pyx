@@ -2,7 +2,7 @@
 
     value_t(m) = max_n (value_{t-1}(n) + log E(gap_t)[n, m]) + log_b(y_t, state(m))
 
-O(nodes^2) a step where the matrix is between nodes, O(edges) where it is between states and is
+O(nodes^2) per step where the matrix is between nodes, O(edges) where it is between states and is
 read along the edges of a graph. The first of equally good nodes wins: the lowest state.
 """
 from libc.math cimport INFINITY, exp, log
@@ -49,7 +49,7 @@ def best_steps(Layout layout,                       # IN
                int64_t origin, int64_t begin, int64_t end,  # IN, steps begin..end-1 of a sequence
                double[::1] value,                   # INOUT, of step begin - 1, then of end - 1
                int32_t[:, ::1] came_from,           # OUT, row t - 1 for step t; -1 - node if weak
-               double[:, ::1] room):                # work, three rows of one a node
+               double[:, ::1] room):                # work, three rows of one per node
     """Advance Viterbi by some steps of the sequence that starts at `origin`.
 
     Maxima are taken of products of probabilities divided by the largest value; where one comes

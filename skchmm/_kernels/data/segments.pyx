@@ -13,7 +13,7 @@ def macro_f1(
     const int64_t[::1] offsets,   # IN
     int32_t n_labels,
 ):
-    """Mean F1 of the labels present in truth or prediction, one value a sequence, O(n)."""
+    """Mean F1 of the labels present in truth or prediction, one value per sequence, O(n)."""
     cdef Py_ssize_t n_sequences = offsets.shape[0] - 1, s, t, k, n_present
     cdef int32_t label, side
     cdef double total
@@ -50,7 +50,7 @@ def match_segments(
     const int32_t[::1] y_true,      # IN, label numbers, all sequences one after the other
     const int32_t[::1] y_pred,      # IN
     const int64_t[::1] offsets,     # IN
-    const int64_t[::1] tolerances,  # IN, one a sequence, in steps
+    const int64_t[::1] tolerances,  # IN, one per sequence, in steps
     int32_t n_labels,
 ):
     """Matched, true and predicted segments of each sequence, int64 (n_sequences, 3)."""

@@ -4,7 +4,7 @@
     P(x_t = i | y_0..y_t, a completion is feasible) is proportional to the sum of alpha_t(m) over
     the nodes m of state i from which a path can still be completed
 
-As logarithms, O(edges) a step; see log_rows.pxd.
+As logarithms, O(edges) per step; see log_rows.pxd.
 """
 from libc.math cimport INFINITY, NAN, exp
 from libc.stdint cimport int32_t, int64_t, uint8_t

@@ -2,8 +2,8 @@
 
 A path is drawn from its end: the last node by alpha_{T-1} among the accepting ones, and the node
 before m by alpha_{t-1}(n) w(n -> m). alpha is kept as logarithms, because what is negligible in a
-row of it may be all that leads to the node that was drawn. O(edges) a step and O(log degree) a path
-and step, after O(degree) for each node that some path takes.
+row of it may be all that leads to the node that was drawn. O(edges) per step and O(log degree) per
+path and step, after O(degree) for each node that some path takes.
 """
 from libc.math cimport INFINITY, exp, log
 from libc.stdint cimport int32_t, int64_t

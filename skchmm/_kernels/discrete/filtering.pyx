@@ -3,7 +3,7 @@
     alpha_t(m) = b(y_t, state(m)) sum_{n -> m} alpha_{t-1}(n) w(n -> m)
     mass_t(n)  = sum_{n -> m} w(n -> m) mass_{t+1}(m),   mass_{T-1} = final
 
-O(edges) a step; see log_rows.pxd.
+O(edges) per step; see log_rows.pxd.
 """
 from libc.math cimport INFINITY
 from libc.stdint cimport int64_t
@@ -17,7 +17,7 @@ from . cimport log_rows
 def first_step(Layout layout,                   # IN
                const double[::1] log_start,     # IN
                const double[::1] log_b,         # IN, of the states
-               double[::1] out):                # OUT, one a node
+               double[::1] out):                # OUT, one per node
     """log alpha_0."""
     if layout.graph.n_nodes:
         log_rows.first_row(&layout.graph, &log_start[0], &log_b[0], &out[0])

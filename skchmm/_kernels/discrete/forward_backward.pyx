@@ -5,7 +5,7 @@
     Z          = sum_m alpha_T(m) final(m)
     gamma_t    = alpha_t beta_t / Z,   xi_t(n -> m) = alpha_{t-1}(n) w b(y_t) beta_t(m) / Z
 
-O(edges) a step. Rows are rescaled by powers of two when they drift, the weights never.
+O(edges) per step. Rows are rescaled by powers of two when they drift, the weights never.
 
 What is accepted in the end can be e^-1000 of a row and would vanish. So the sums before an
 emission is multiplied in must not come near the smallest double where they can be positive at

@@ -110,7 +110,7 @@ cdef class BestPaths:
     cdef object held
     cdef const double *log_weights
     cdef double *values
-    cdef int32_t *came             # (T, n_nodes) the node before each; NULL: one node a state
+    cdef int32_t *came             # (T, n_nodes) the node before each; NULL: one node per state
     cdef Path *paths
     cdef int64_t *heap             # paths that have a deviation left
     cdef int64_t T, n_paths, n_heap, room

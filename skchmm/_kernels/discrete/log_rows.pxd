@@ -1,5 +1,5 @@
 """Rows of recursions on the edges of a graph, by logarithms; what log space, filtering, draws and
-the best paths in order share. O(edges) a row, and where sums are taken as many exponentials.
+the best paths in order share. O(edges) per row, and where sums are taken as many exponentials.
 
     ahead  out(m) = log_b(state(m)) + max, or log sum exp, over n -> m of before(n) + log_w(n -> m)
     back   out(n) = log sum exp over n -> m of log_w(n -> m) + after(m)
@@ -90,7 +90,7 @@ cdef inline int32_t best_source(const Graph *g, const double *log_weights, int64
 
 cdef inline void back_row(const Graph *g, const double *log_weights, int64_t e,
                           const double *after, double *top, double *out) noexcept nogil:
-    """`top` is scratch, one a node."""
+    """`top` is scratch, one per node."""
     cdef int64_t N = g.n_nodes, m, n, k
     cdef const int32_t *start = edges_into(g, e)
     for n in range(N):

@@ -1,7 +1,7 @@
 """Forward-backward in log space: slower, for sequences that scaled probabilities cannot hold.
 
 The recursions of forward_backward.pyx with the rows of log_rows.pxd, each shifted to maximum 0 and
-the shifts summed apart. O(edges) exponentials a step; the same chunks bound the memory.
+the shifts summed apart. O(edges) exponentials per step; the same chunks bound the memory.
 """
 from libc.math cimport INFINITY, exp, log
 from libc.stdint cimport int32_t, int64_t

@@ -12,9 +12,9 @@ rows in the output; from there on each finds the rows of the other, and turns th
     gamma_t = (alpha_{t-1} W) v_t / Z = alpha_t (W v_{t+1}) / Z
     xi_t(n -> m) = alpha_{t-1}(n) w v_t(m) / Z
 
-No table, no second forward pass; O(S^2) a step. Sums must stay as large as in forward_backward.pyx,
-though that is looked at once in a few steps only. A sequence where they do not, or that has a lossy
-row, or whose rows drift too fast, is left to that kernel.
+No table, no second forward pass; O(S^2) per step. Sums must stay as large as in
+forward_backward.pyx, which is checked once in a few steps only. A sequence where they do not, or
+that has a lossy row, or whose rows drift too fast, is left to that kernel.
 """
 from libc.math cimport INFINITY, M_LN2, NAN, log
 from libc.stdint cimport int32_t, int64_t, uint8_t

@@ -3,7 +3,7 @@
     value_0(m) = log_start(state(m)) + log_b(y_0, state(m))
     value_t(m) = max_{n -> m} (value_{t-1}(n) + log_w(n -> m)) + log_b(y_t, state(m))
 
-O(edges) a step. On all but small graphs there are no back-pointers: the maximum is found again
+O(edges) per step. On all but small graphs there are no back-pointers: the maximum is found again
 along the one path that is traced back. Where the table of values would be large, it is kept in
 chunks, so that memory is O(sqrt(T) nodes).
 """

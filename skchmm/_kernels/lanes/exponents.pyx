@@ -7,7 +7,7 @@ node has an exponent of its own in every lane,
     alpha(m) = row(m) 2^exponent(m),
 
 and the edges of the lane carry weight 2^(exponent(n) - exponent(m)). Exponents change only when
-a sum leaves [1e-30, 1e20]; they are one number a lane while the nodes keep together. Where that
+a sum leaves [1e-30, 1e20]; they are one number per lane while the nodes keep together. Where that
 is not enough, a step is done with *care*: the exponents of its sums are those of their largest
 terms. What changes is noted as an event, and taken back on the way back. O(edges) an event.
 """
@@ -45,7 +45,7 @@ cdef double LEAST_WEIGHT = 1e-165
 cdef int new_exponents(const Graph *g, Memory memory, int64_t n_steps, bint keep,
                        Exponents *x) except -1:
     """For so many steps at a time."""
-    # At most, and rarely touched: two events a step.
+    # At most, and rarely touched: two events per step.
     cdef int64_t n_events = 2 * n_steps if keep else 1
     x.keep = keep
     x.values = memory.rows(1, g.n_nodes * LANES)

@@ -3,8 +3,9 @@
 
 #include <stdint.h>
 
-/* The edges of an epoch, for 8 sequences side by side, one a *lane*: a row holds 8 numbers a node, so
- * an edge is one operation for all of them and nothing is gathered or padded. By target, or by source.
+/* The edges of an epoch, for 8 sequences side by side, one per *lane*: a row holds 8 numbers per node,
+ * so an edge is one operation for all of them and nothing is gathered or padded. By target, or by
+ * source.
  *
  * `nodes` is read from front to back, as runs of nodes with equally many edges: alike, degree, n; then
  * n times a node, its state and the source (the target) of each edge. Alike is 1, or 4 for four nodes

@@ -1,9 +1,9 @@
-"""Forward-backward with expected edge counts, 8 sequences at a time, one a lane.
+"""Forward-backward with expected edge counts, 8 sequences at a time, one per lane.
 
     alpha_t(m) = b(y_t, state(m)) sum_{n -> m} alpha_{t-1}(n) w(n -> m)
     beta_t(n)  = sum_{n -> m} w(n -> m) b(y_{t+1}, state(m)) beta_{t+1}(m)
 
-as in discrete/forward_backward.pyx; O(edges) vector operations a step of all 8. Nodes have
+as in discrete/forward_backward.pyx; O(edges) vector operations per step of all 8. Nodes have
 exponents (exponents.pyx), so no row of alpha loses anything, and the way back needs no care at all:
 with beta(m) 2^exponent(m) as its row, the product of the two rows is 1 at every step, so what it
 may lose is below 1e-180 of that.
@@ -70,7 +70,7 @@ cdef struct Work:
     Edges ahead
     Edges back
     Exponents x
-    double *alpha                # one row before the first step, then one a step
+    double *alpha                # one row before the first step, then one per step
     double *emit                 # (steps, n_states, 8)
     double *beta
     double *v
@@ -102,7 +102,7 @@ cdef struct Job:
     double *counts               # (pieces, edges), or NULL
     int64_t n                    # sequences
     int64_t n_pieces             # of whole groups
-    Work *works                  # one a thread
+    Work *works                  # one per thread
 
 
 cdef void step_with_care(const Graph *g, Work *w, const Side *side, int64_t e, int64_t t,

@@ -1,9 +1,9 @@
-"""The best paths of 8 sequences at a time: the recursion of discrete/viterbi.pyx, one a lane.
+"""The best paths of 8 sequences at a time: the recursion of discrete/viterbi.pyx, one per lane.
 
     value_t(m) = max_{n -> m} (value_{t-1}(n) + log_w(n -> m)) + log_b(y_t, state(m))
 
 The same additions and comparisons in the same order, so the same paths. Each node notes the source
-that won. O(edges) vector operations a step of all 8.
+that won. O(edges) vector operations per step of all 8.
 """
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t, uint8_t
@@ -37,7 +37,7 @@ cdef enum:
 
 cdef struct Work:
     double *values               # 2 rows
-    uint8_t *choices             # one row a step
+    uint8_t *choices             # one row per step
     double *emit                 # (BATCH, n_states, 8)
     int64_t *at                  # (BATCH, 8)
     Ties ties
@@ -58,7 +58,7 @@ cdef struct Job:
     int64_t *path
     double *log_prob
     int64_t n                    # sequences
-    Work *works                  # one a thread
+    Work *works                  # one per thread
 
 
 cdef void first_row(const Graph *g, const double *log_start, const double *emit,

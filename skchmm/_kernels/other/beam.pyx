@@ -6,7 +6,7 @@ of two paths that the future cannot tell apart, the worse one could never win. A
     candidate(j, q') = max over (i, q) with q' = follow(q, j) of score(i, q) + log_a(i, j)
     score(j, q')     = candidate(j, q') + log_b(y_t, j)
 
-of which the `width` best are kept. Nothing looks ahead. O(width (S + log width)) a step.
+of which the `width` best are kept. Nothing looks ahead. O(width (S + log width)) per step.
 """
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t

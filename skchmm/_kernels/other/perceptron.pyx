@@ -5,7 +5,7 @@ Each sequence is decoded with the weights of the moment; where the best path dif
 true one, the true path's features gain and the best path's lose. The weights after every
 sequence are averaged lazily: what is added after c sequences of n is missing from c of the n
 weight vectors, so the mean is weights - late / n with late the sum of c times what was added.
-O(T S^2 + features S) a sequence.
+O(T S^2 + features S) per sequence.
 """
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t

@@ -1,4 +1,4 @@
-"""Emissions of steps, one a node."""
+"""Emissions of steps, one per node."""
 from libc.stdint cimport int32_t, int64_t
 
 from .layout cimport Graph, frame
@@ -18,7 +18,7 @@ cdef struct Emit:
 
 cdef inline const double *emit_row(const Graph *g, Emit *emit, int64_t step,
                                    int64_t end) noexcept nogil:
-    """Emissions of a step, one a node; steps from `end` on are never asked for."""
+    """Emissions of a step, one per node; steps from `end` on are never asked for."""
     cdef int64_t t, m, first
     cdef const double *row
     cdef double *out = emit.buffer

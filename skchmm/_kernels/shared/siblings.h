@@ -8,7 +8,7 @@
 typedef struct {
     int64_t n;
     const int32_t *pairs;   /* (n, 2), increasing */
-    const int32_t *places;  /* (n, 2), the same in rows of 8 numbers a node */
+    const int32_t *places;  /* (n, 2), the same in rows of 8 numbers per node */
     const int32_t *first;   /* (nodes + 1): where the pairs of each node begin in of_node */
     const int32_t *of_node; /* (2 n): numbers of pairs */
 } Siblings;

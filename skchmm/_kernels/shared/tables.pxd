@@ -7,7 +7,7 @@ from .memory cimport Memory
 
 
 cdef struct Table:
-    # One row a step. Where all of them would be too many, there are those of one *chunk* of steps,
+    # One row per step. Where there would be too many, only those of one *chunk* of steps are kept,
     # and the row before each chunk: from the last chunk to the first, it is filled again from that.
     double *rows                 # (chunk, width)
     double *kept                 # (chunks, width)

@@ -2,7 +2,7 @@
 
 Of equally good paths the one with the lowest last label is taken, and so on backwards. Of nodes of
 different states that is the first one. Nodes of one state have pasts with different labels: those
-that are as good are kept, as a set, until the labels before them decide. O(degree) a node of it.
+that are as good are kept, as a set, until the labels before them decide. O(degree) per node of it.
 
 Sources of one state have the same weight into a node, so they are tied where their own values are
 equal: what is added to both could only hide a difference.
