@@ -231,6 +231,16 @@ def _(names, printed):
     assert ("1990-05", "1991-03") in names["crises"] and ("2008-10", "2009-03") in names["crises"]
 
 
+@looks_at("variational")
+def _(names, printed):
+    assert names["best"] == 3
+    free, ruled = names["expected"].values()
+    assert np.count_nonzero(free > 0.5) > np.count_nonzero(ruled > 0.5) == 3
+    assert ruled.sum() == pytest.approx(len(names["X"]))
+    lengths = [len(run) for run in runs_of(names["lasting"].predict(names["X"]))]
+    assert min(lengths[:-1]) >= 13
+
+
 @looks_at("mining")
 def _(names, printed):
     assert [rule.states for rule in names["wrong"]] == ["UTR5", "CDS"]

@@ -14,7 +14,7 @@ from .base import VariationalBaseHMM
 from .divergences import kl_dirichlet
 
 
-class VariationalCategoricalHMM(VariationalBaseHMM, CategoricalHMM):  # type: ignore[misc]
+class VariationalCategoricalHMM(VariationalBaseHMM, CategoricalHMM):
     """Hidden Markov model of symbols, learned by variational inference.
 
     A fit finds a Dirichlet posterior of every distribution. States that the data do not need keep

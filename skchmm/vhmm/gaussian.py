@@ -16,7 +16,7 @@ from .base import VariationalBaseHMM
 from .emission import VariationalGaussian
 
 
-class VariationalGaussianHMM(VariationalBaseHMM, GaussianHMM):  # type: ignore[misc]
+class VariationalGaussianHMM(VariationalBaseHMM, GaussianHMM):
     """Hidden Markov model of real vectors, learned by variational inference.
 
     A fit finds a normal-Wishart posterior of mean and precision of every state. States that the

@@ -1,4 +1,4 @@
-"""hmmlearn's own tests, unchanged, with skchmm.hmm in its place."""
+"""hmmlearn's own tests, unchanged, with skchmm.hmm and skchmm.vhmm in the place of its modules."""
 
 import subprocess
 import sys
@@ -10,7 +10,6 @@ pytest.importorskip("hmmlearn")
 
 ROOT = Path(__file__).parents[2]
 TOOL = ROOT.parent / "shared" / "tools" / "run_hmmlearn_tests.py"
-# test_variational_gaussian.py spends a quarter of an hour on hmmlearn's own variational models
 FILES = [
     "test_categorical_hmm.py",
     "test_gaussian_hmm.py",
@@ -19,16 +18,25 @@ FILES = [
     "test_gmm_hmm_new.py",
     "test_multinomial_hmm.py",
     "test_poisson_hmm.py",
-    "test_variational_categorical.py",
 ]
+VARIATIONAL = [
+    "test_kl_divergence.py",
+    "test_variational_categorical.py",
+    "test_variational_gaussian.py",
+]
+OURS = ["vhmm=skchmm.vhmm", "_kl_divergence=skchmm.vhmm.divergences"]
 
 
 @pytest.mark.skipif(not TOOL.exists(), reason="the tool that swaps modules is not there")
-def test_their_tests_pass():
-    files = [argument for name in FILES for argument in ("--files", name)]
+@pytest.mark.parametrize(
+    ("files", "replaced"), [(FILES, []), (VARIATIONAL, OURS)], ids=["hmm", "vhmm"]
+)
+def test_their_tests_pass(files, replaced):
+    files = [argument for name in files for argument in ("--files", name)]
+    replaced = [argument for pair in replaced for argument in ("--replace", pair)]
     done = subprocess.run(
-        [sys.executable, str(TOOL), "--standin", "skchmm.hmm", "--group", "public", "--group",
-         "private", *files],
+        [sys.executable, str(TOOL), "--standin", "skchmm.hmm", *replaced, "--group", "public",
+         "--group", "private", *files],
         cwd=ROOT, capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
