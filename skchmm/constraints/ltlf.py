@@ -5,7 +5,7 @@ from collections.abc import Hashable
 from ..controller import intersection, union
 from ..exceptions import ControllerTooLargeError
 from .base import Constraint
-from .limits import Work
+from .limits import COST_OF_PART, Work
 from .progression import automaton
 from .syntax import Classes, Parser, label_numbers
 
@@ -19,7 +19,7 @@ _CONSTANTS = ("last", "true", "false")
 WORDS = frozenset((*_UNARY, *_BINARY, *_CONSTANTS))
 _SAME = {"~": "!", "&&": "&", "||": "|"}
 # Small automata cost about as much as so many steps of `Work`.
-_COST_OF_LEAF, _COST_OF_PRODUCT = 500, 1_000
+_COST_OF_LEAF, _COST_OF_PRODUCT = 700, 1_700
 
 
 # How tightly binary operators bind, and those of them that are read from the right.
@@ -227,6 +227,7 @@ class _Compiler:
     def __init__(self, nodes, numbers, states, max_nodes):
         self.nodes, self.states, self.max_nodes = nodes, states, max_nodes
         self.work = Work(max_nodes)
+        self.work.spend(COST_OF_PART * len(nodes))
         atoms = {node[1] for node in nodes if node[0] == "atom"}
         members = {atom: frozenset(numbers[text] for text in atom) for atom in atoms}
         self.classes = Classes(members.values(), len(states))
