@@ -15,6 +15,7 @@ from ..exceptions import ControllerTooLargeError
 from .syntax import Classes
 
 MAX_POSITIONS = 100_000
+_COST_OF_POSITION = 10  # to make one, or a set of them; in steps of `Work`
 
 
 class _Fragment:
@@ -126,7 +127,7 @@ class _Positions:
         shift = len(self.sets) - part.begin
         for here in range(part.begin, part.end):
             following = self.follow[here]
-            self.work.spend(2 + len(following))
+            self.work.spend(_COST_OF_POSITION + len(following))
             self.sets.append(self.sets[here])
             self.follow.append({there + shift for there in following})
         return _Fragment(
@@ -144,6 +145,7 @@ class _Positions:
         return whole
 
     def _concatenate(self, left, right):
+        self.work.spend(_COST_OF_POSITION)
         self._link(left.last, right.first)
         if right.nullable:
             self.work.spend(len(left.last))
@@ -200,7 +202,7 @@ def automaton(program, numbers, states, max_nodes, work):
         for p in after:
             for k in classes_at[p]:
                 by_class[k].append(p)
-        work.spend(len(here) + len(after) + sum(map(len, by_class)) + 4 * len(by_class))
+        work.spend(len(here) + len(after) + sum(map(len, by_class)) + 8 * len(by_class))
         return [frozenset(found) if found else None for found in by_class]
 
     def follow(here, k):

@@ -8,12 +8,14 @@ MAX_DEPTH = 64  # constraints within constraints; copying and saving them takes 
 MAX_PARTS = 100_000  # of a combination of constraints
 MAX_VALUES = 1_000_000  # in a specification, labels and all
 _LEAST_WORK = 3_000_000
+COST_OF_PART = 20  # of a text, which was read before; in steps of `Work`
 
 
 class Work:
-    """The work of building one automaton, in steps of well below a microsecond.
+    """The work of building one automaton, in steps of about a third of a microsecond.
 
-    It is in proportion to `max_nodes`: who allows larger automata waits longer for them.
+    So by default a second is enough to build it or to refuse it. It is in proportion to
+    `max_nodes`: who allows larger automata waits longer for them.
     """
 
     def __init__(self, max_nodes):

@@ -6,7 +6,7 @@ from functools import lru_cache
 from ..controller import intersection, union
 from ..exceptions import ControllerTooLargeError
 from .base import Constraint
-from .limits import Work
+from .limits import COST_OF_PART, Work
 from .progression import automaton
 from .syntax import Classes, Parser, label_numbers
 
@@ -20,7 +20,7 @@ _CONSTANTS = ("last", "true", "false")
 WORDS = frozenset((*_UNARY, *_BINARY, *_CONSTANTS))
 _SAME = {"~": "!", "&&": "&", "||": "|"}
 # Small automata cost about as much as so many steps of `Work`.
-_COST_OF_LEAF, _COST_OF_PRODUCT = 500, 1_000
+_COST_OF_LEAF, _COST_OF_PRODUCT = 700, 1_700
 
 
 # How tightly binary operators bind, and those of them that are read from the right.
@@ -200,7 +200,8 @@ class LTLf(Constraint):
         if not isinstance(self.formula, str):
             raise self._error(f"formula must be a string, got {self.formula!r}")
         try:
-            return _parsed(self.formula)
+            read = _parsed if len(self.formula) < _LONG else _parsed.__wrapped__
+            return read(self.formula)
         except ValueError as error:
             raise self._error(str(error)) from None
 
@@ -224,13 +225,18 @@ class LTLf(Constraint):
             ("atom", inside[node[1]]) if node[0] == "atom" else node for node in parsed.nodes
         )
         try:
-            compact = _compact(nodes, classes.n_classes, max_nodes)
+            build = _compact if len(nodes) < _LONG else _compact.__wrapped__
+            compact = build(nodes, classes.n_classes, max_nodes)
             return compact._with_labels(states, classes.class_of, max_nodes)
         except ControllerTooLargeError as error:
             raise self._error(str(error), ControllerTooLargeError) from None
 
 
 # Both are asked for more than once: a model is full of formulas that differ in their labels alone.
+# Longer ones than this, in letters and in parts, are not kept.
+_LONG = 1000
+
+
 @lru_cache(maxsize=2048)
 def _parsed(formula):
     return _FormulaParser(formula).parse()
@@ -248,6 +254,7 @@ class _Compiler:
     def __init__(self, nodes, n_classes, max_nodes):
         self.nodes, self.n_classes, self.max_nodes = nodes, n_classes, max_nodes
         self.work = Work(max_nodes)
+        self.work.spend(COST_OF_PART * len(nodes))
 
     def compile(self):
         """The automaton of the whole formula, those of its parts first."""

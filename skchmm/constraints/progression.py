@@ -8,9 +8,11 @@ finitely many. Past operators remember, as such functions, what held at the step
 of formulas without a future are constants, that is, bits.
 """
 
+import sys
+
 from ..controller import Controller
 
-_COST_OF_NODE = 16  # in steps of `Work`; a node of a diagram takes a few hundred bytes
+_COST_OF_NODE = 20  # in steps of `Work`; a node of a diagram takes a few hundred bytes
 
 
 class Diagrams:
@@ -18,7 +20,8 @@ class Diagrams:
 
     def __init__(self, work):
         self.work = work
-        self.variable, self.low, self.high = [None, None], [0, 1], [0, 1]
+        # The constants come after all variables.
+        self.variable, self.low, self.high = [sys.maxsize] * 2, [0, 1], [0, 1]
         self._number, self._choices = {}, {}
 
     def test(self, variable, high=1, low=0):
@@ -36,22 +39,30 @@ class Diagrams:
     def choose(self, f, g, h):
         """If f then g else h."""
         # As `substitute`, by a list of what is still to do: diagrams may be deeper than the stack.
-        todo = [(f, g, h)]
+        variable, high, low = self.variable, self.high, self.low
+        whole = (f, g, h)
+        todo = [whole]
         while todo:
             key = todo[-1]
             if self._chosen(key) is not None:
                 todo.pop()
                 continue
-            top = min(self.variable[k] for k in key if k > 1)
-            highs = tuple(self.high[k] if k > 1 and self.variable[k] == top else k for k in key)
-            lows = tuple(self.low[k] if k > 1 and self.variable[k] == top else k for k in key)
-            high, low = self._chosen(highs), self._chosen(lows)
-            if high is not None and low is not None:
+            f, g, h = key
+            in_f, in_g, in_h = variable[f], variable[g], variable[h]
+            top = min(in_f, in_g, in_h)
+            at_f, at_g, at_h = in_f == top, in_g == top, in_h == top
+            highs = (high[f] if at_f else f, high[g] if at_g else g, high[h] if at_h else h)
+            lows = (low[f] if at_f else f, low[g] if at_g else g, low[h] if at_h else h)
+            if_high, if_low = self._chosen(highs), self._chosen(lows)
+            if if_high is not None and if_low is not None:
                 self.work.spend(_COST_OF_NODE)
-                self._choices[key] = self.test(top, high, low)
+                self._choices[key] = self.test(top, if_high, if_low)
                 continue
-            todo += [part for part, known in ((highs, high), (lows, low)) if known is None]
-        return self._chosen((f, g, h))
+            if if_high is None:
+                todo.append(highs)
+            if if_low is None:
+                todo.append(lows)
+        return self._chosen(whole)
 
     def _chosen(self, key):
         """What `choose` gives, if that is known."""
@@ -124,7 +135,7 @@ class Progression:
         if f < 2:  # decided: whatever follows, or nothing
             return (1, True, ()) if f else None
         key = (a, memory)
-        self.work.spend(5 + len(memory))
+        self.work.spend(10 + 2 * len(memory))
         if key not in self._steps:
             self.work.spend(4 * len(self.nodes))
             self._steps[key] = self._step(a, memory)

@@ -5,7 +5,7 @@ from collections.abc import Hashable
 from ..exceptions import ControllerTooLargeError
 from .base import Constraint
 from .glushkov import automaton
-from .limits import Work
+from .limits import COST_OF_PART, Work
 from .syntax import Parser, label_numbers
 
 _TOKEN = r"""(?P<symbol>\[\^|[()|*+?.\[\]{}])|(?P<label>[^\s()|*+?.\[\]{}^'"\\]+)"""
@@ -189,6 +189,8 @@ class Regex(Constraint):
         except ValueError as error:
             raise self._error(str(error)) from None
         try:
-            return automaton(program, numbers, states, max_nodes, Work(max_nodes))
+            work = Work(max_nodes)
+            work.spend(COST_OF_PART * len(program))
+            return automaton(program, numbers, states, max_nodes, work)
         except ControllerTooLargeError as error:
             raise self._error(str(error), ControllerTooLargeError) from None
