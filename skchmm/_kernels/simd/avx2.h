@@ -1,7 +1,11 @@
 /* A vector of 8 doubles as two of AVX2; see vector.h for what each name means. */
 #include <immintrin.h>
 
+#if defined(__GNUC__) || defined(__clang__)
 #define TARGET_AVX2 __attribute__((target("avx2,fma")))
+#else /* MSVC compiles all that it knows, wherever it stands */
+#define TARGET_AVX2
+#endif
 #define AVX2 TARGET_AVX2 static inline
 
 typedef struct { __m256d a, b; } Vector_avx2;

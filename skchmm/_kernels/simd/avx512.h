@@ -1,7 +1,11 @@
 /* A vector of 8 doubles as one of AVX-512; see vector.h for what each name means. */
 #include <immintrin.h>
 
+#if defined(__GNUC__) || defined(__clang__)
 #define TARGET_AVX512 __attribute__((target("avx512f,avx512dq")))
+#else /* MSVC compiles all that it knows, wherever it stands */
+#define TARGET_AVX512
+#endif
 #define AVX512 TARGET_AVX512 static inline
 
 typedef __m512d Vector_avx512;

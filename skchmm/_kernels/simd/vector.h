@@ -14,16 +14,17 @@
 #include <stdint.h>
 #include <string.h>
 
-#if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
-#define SKCHMM_X86 1
-#endif
+#include "simd/levels.h"
 
-#if defined(_MSC_VER) && !defined(__clang__)
+#if defined(__GNUC__) || defined(__clang__)
+#define INLINE static inline __attribute__((always_inline))
+#define RARELY(condition) __builtin_expect((condition), 0)
+#elif defined(_MSC_VER)
 #define INLINE static __forceinline
 #define RARELY(condition) (condition)
 #else
-#define INLINE static inline __attribute__((always_inline))
-#define RARELY(condition) __builtin_expect((condition), 0)
+#define INLINE static inline
+#define RARELY(condition) (condition)
 #endif
 
 #define JOIN_NAMES(f, isa) f##_##isa
@@ -81,17 +82,22 @@ static inline int first_lane(int mask)
 }
 
 #include "plain.h"
-#ifdef SKCHMM_X86
+#if defined(SKCHMM_X86)
 #include "avx2.h"
 #include "avx512.h"
+#elif defined(SKCHMM_ARM)
+#include "neon.h"
 #endif
 
-/* Which instruction set is used: 0 plain C, 1 AVX2, 2 AVX-512. A kernel sets the pointer at import,
- * to what all of them look at. */
+/* Which level is used, see levels.h. A kernel sets the pointer at import, to what all of them look
+ * at. */
 static const int *instructions;
-#ifdef SKCHMM_X86
+#if defined(SKCHMM_X86)
 #define DISPATCH(f) (*instructions == 2 ? f##_avx512 : *instructions == 1 ? f##_avx2 : f##_plain)
 #define DISPATCH_VECTORS(f) (*instructions == 2 ? f##_avx512 : f##_avx2)
+#elif defined(SKCHMM_ARM)
+#define DISPATCH(f) (*instructions == 1 ? f##_neon : f##_plain)
+#define DISPATCH_VECTORS(f) f##_neon
 #else
 #define DISPATCH(f) f##_plain
 #define DISPATCH_VECTORS DISPATCH
