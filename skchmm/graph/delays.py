@@ -32,10 +32,14 @@ class Delays:
 
     Attributes
     ----------
-    blocks : Blocks
-        Of the edges between nodes of the core.
+    blocks, back : Blocks
+        Of the edges between nodes of the core, and of the same reversed.
     edges : int64 (n,)
         Which edges of the graph these are.
+    through : int64 (n_lines,)
+        An edge inside each line.
+    onward : int64 (n,)
+        The edges from the nodes of each line before its tail.
     lines : Lines
         All of it, as kernels read it.
     gain : float
@@ -68,16 +72,21 @@ class Delays:
         self.edges = kept
         sources, targets = place[graph.sources[kept]], place[targets[kept]]
         self.blocks = Blocks(len(nodes), [(sources, targets)])
+        self.back = Blocks(len(nodes), [(targets, sources)])
         self.gain = len(graph.ahead.source) / (len(self.blocks.source) + len(nodes) // WIDTH)
         by_tail = np.argsort(place[tails], kind="stable")
         lengths = np.array([len(line) - 1 for line in lines])
-        last = [graph.indptr[0, line[1]] for line in lines]  # the edge from a head
+        onward = np.full(graph.n_nodes, -1, dtype=np.int64)
+        onward[graph.sources] = np.arange(len(graph.sources))
+        self.through = onward[heads]
+        self.onward = onward[np.concatenate([line[:-1] for line in lines])]
         self.lines = Lines(
-            n_plain // WIDTH, nodes, np.where(nodes >= 0, graph.node_states[nodes], -1), place,
+            graph.n_states, n_plain // WIDTH, nodes,
+            np.where(nodes >= 0, graph.node_states[nodes], -1), place,
             np.searchsorted(targets, np.arange(len(nodes) + 1)), sources, kept,
-            lengths, place[tails], np.array(last),
+            lengths, place[tails], self.through,
             np.searchsorted(place[tails][by_tail], np.arange(len(nodes) + 1)), by_tail,
-            np.concatenate([line[:-1] for line in lines]), self.blocks,
+            np.concatenate([line[:-1] for line in lines]), self.blocks, self.back,
         )  # fmt: skip
 
 

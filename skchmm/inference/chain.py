@@ -21,7 +21,7 @@ from .._kernels.shared.scaling import scale_rows
 from ..emissions.base import check_size
 from ..graph.augmented import WIDTH
 from ..graph.completion import Live, positions_of_death
-from .delayed import decode_delayed, max_entries
+from .delayed import decode_delayed, max_entries, products_of, sum_delayed
 from .kbest import iterate_paths
 from .levels import HUGE, add_levels, take_off_levels
 from .schedule import spread, work_through
@@ -192,6 +192,10 @@ class Chain(ScoredChain):
     def back_entries(self):
         return self.graph.back.spread(self.weights, 0.0)
 
+    @cached_property
+    def delay_products(self):
+        return products_of(self)
+
     def has(self, startprob, transmat):
         """Whether these are the chain's parameters."""
         return np.array_equal(self.start, startprob) and np.array_equal(self.transmat, transmat)
@@ -231,7 +235,8 @@ class Chain(ScoredChain):
             ).run  # fmt: skip
 
         row_bytes = None
-        if 0 < graph.n_edges <= settings.lanes_edges and self.for_lanes:
+        few = 0 < graph.n_edges <= settings.lanes_edges and self.delays is None
+        if few and self.for_lanes:
             row_bytes = WIDTH * (graph.n_nodes + S)
         parts = work_through(prepare, frames, offsets, n_jobs, row_bytes, counts=counts)
         return log_z, posteriors, sum(parts) if counts else None
@@ -302,7 +307,7 @@ class _Sums:
     def run(self):
         """Do it; the counts."""
         left = np.arange(len(self.log_z))
-        ways = self.lanes, self.two_ended, self.blocks, self.lanes_again, self.log_space
+        ways = self.delays, self.lanes, self.two_ended, self.blocks, self.lanes_again, self.log_space
         for way in ways[-1:] if self.chain.only_logs else ways:
             left = way(left)
             if len(left) == 0:
@@ -313,6 +318,15 @@ class _Sums:
     @cached_property
     def scaled(self):
         return scale_rows(self.frames.table, self.chain.smallest_weight)
+
+    def delays(self, chosen):
+        if self.chain.delays is None:
+            return chosen
+        sum_delayed(
+            self.chain, self.frames, self.offsets, self.seq_weights, chosen, self.log_z, self.redo,
+            self.posteriors, self.edges,
+        )  # fmt: skip
+        return np.flatnonzero(self.redo)
 
     def lanes(self, chosen):
         return self._lanes(self.order, chosen, self.offsets[-1])

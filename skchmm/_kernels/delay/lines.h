@@ -16,6 +16,7 @@ typedef struct {
     int64_t same;            /* the delay of all lines, or 0 */
     int64_t longest;         /* the largest delay */
     Blocks blocks;           /* edges between nodes of the core */
+    Blocks back;             /* the same reversed */
     const int32_t *nodes;    /* of places; -1: filled up */
     const int32_t *states;
     const int32_t *place;    /* of nodes; -1: inside a line */

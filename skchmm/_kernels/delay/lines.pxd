@@ -13,6 +13,7 @@ cdef extern from "delay/lines.h" nogil:
         int64_t same
         int64_t longest
         Blocks blocks
+        Blocks back
         const int32_t *nodes
         const int32_t *states
         const int32_t *place
@@ -33,4 +34,6 @@ cdef extern from "delay/lines.h" nogil:
 cdef class Lines:
     cdef Core core
     cdef list arrays
+    cdef readonly bint direct
     cdef const int32_t *numbers(self, array) except NULL
+    cdef hold_blocks(self, Blocks *, blocks)

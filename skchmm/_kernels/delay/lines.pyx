@@ -1,7 +1,7 @@
 """The arrays of a graph's delay lines, held once so that a kernel call does not unpack them."""
 from libc.stdint cimport int32_t, int64_t
 
-from ..shared.layout cimport hold
+from ..shared.layout cimport Blocks, hold
 
 import numpy as np
 
@@ -9,11 +9,12 @@ import numpy as np
 cdef class Lines:
     """Pointers into arrays (which are kept alive here); see `Core` in lines.h and graph/delays.py.
 
-    `states` are those of the places, -1 where they were filled up.
+    `states` are those of the places, -1 where they were filled up. `direct` says whether there are
+    two blocks of places, and in both place m is the one of state m.
     """
 
-    def __init__(self, n_plain, nodes, states, place, first, sources, edges, delay, tail, through,
-                 arriving, into, inside, blocks):
+    def __init__(self, n_states, n_plain, nodes, states, place, first, sources, edges, delay, tail, through,
+                 arriving, into, inside, blocks, back):
         cdef Core *core = &self.core
         self.arrays = []
         core.n_plain, core.n_places, core.n_lines = n_plain, len(nodes), len(delay)
@@ -21,10 +22,8 @@ cdef class Lines:
         core.aligned = np.array_equal(tail, np.arange(len(tail)))
         core.longest = max(delay)
         core.same = core.longest if min(delay) == core.longest else 0
-        core.blocks.n_blocks = blocks.n_blocks
-        core.blocks.start = self.numbers(blocks.start)
-        core.blocks.shifted = self.numbers(blocks.shifted)
-        core.blocks.source = self.numbers(blocks.source)
+        self.hold_blocks(&core.blocks, blocks)
+        self.hold_blocks(&core.back, back)
         core.nodes, core.place = self.numbers(nodes), self.numbers(place)
         core.states = self.numbers(np.maximum(states, 0))
         core.first, core.sources = self.numbers(first), self.numbers(sources)
@@ -40,9 +39,17 @@ cdef class Lines:
         core.by_state = bool(((by_block < 0) | (by_block == starts[:, None] + lanes)).all())
         core.emit = self.numbers(
             np.maximum(starts, 0) if core.by_state else 8 * np.arange(len(starts)))
+        each = np.where(lanes < n_states, lanes, -1)
+        self.direct = by_block.shape == (2, 8) and bool((by_block == each).all())
 
     cdef const int32_t *numbers(self, array) except NULL:
         return <const int32_t *> hold(self.arrays, array, np.int32)
+
+    cdef hold_blocks(self, Blocks *held, blocks):
+        held.n_blocks = blocks.n_blocks
+        held.start = self.numbers(blocks.start)
+        held.shifted = self.numbers(blocks.shifted)
+        held.source = self.numbers(blocks.source)
 
     @property
     def n_lines(self):
