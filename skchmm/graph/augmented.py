@@ -49,6 +49,8 @@ class AugmentedGraph:
     accept : bool (n_nodes,)
     breaks : Breaks or None
         Which soft rules starts, edges and ends break, where there are soft rules.
+    delays : Delays or None
+        Its delay lines, where there are some.
     log_final : float64 (n_nodes,)
         Minus what it costs to end in a node; -inf where no path may.
     epochs : int64 (n_epochs,)
@@ -177,6 +179,22 @@ class AugmentedGraph:
         if self.breaks is None:
             return self
         return self.weighing(np.zeros(len(self.controller.weights)))
+
+    @cached_property
+    def delays(self):
+        """Its delay lines, as `Delays`; None without any, with several epochs or soft rules."""
+        if len(self.epochs) > 1 or self.breaks is not None:
+            return None
+        # A node of a line has one way out, to another one of its state.
+        after = np.full(self.n_nodes, -1, dtype=np.int64)
+        after[self.sources] = np.repeat(np.arange(self.n_nodes), np.diff(self.indptr[0]))
+        single = np.bincount(self.sources, minlength=self.n_nodes) == 1
+        single &= (self.node_states[after] == self.node_states) & (after != np.arange(self.n_nodes))
+        if not single.any():
+            return None
+        from .delays import Delays  # which needs the blocks below
+
+        return Delays(self, after, single)
 
     def scored(self, log_start, log_transmat):
         """Scores of starts (S,) and of edges, less what the soft rules cost that they break."""

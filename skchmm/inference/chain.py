@@ -21,6 +21,7 @@ from .._kernels.shared.scaling import scale_rows
 from ..emissions.base import check_size
 from ..graph.augmented import WIDTH
 from ..graph.completion import Live, positions_of_death
+from .delayed import decode_delayed, max_entries, products_of, sum_delayed
 from .kbest import iterate_paths
 from .levels import HUGE, add_levels, take_off_levels
 from .schedule import spread, work_through
@@ -72,6 +73,19 @@ class ScoredChain:
     @cached_property
     def _max_entries(self):
         return self.graph.ahead.spread(self.log_weights, -np.inf)
+
+    @property
+    def delays(self):
+        """The delay lines of its graph, where kernels gain by them; otherwise None.
+
+        Graphs with several epochs or with soft rules have none: the edges of a line would differ.
+        """
+        delays = self.graph.delays
+        return delays if delays is not None and delays.gain >= settings.delay_gain else None
+
+    @cached_property
+    def delay_entries(self):
+        return max_entries(self)
 
     def _check(self, frames, offsets):
         """Kernels rely on the size of frames, and on tables that reach as far as a sequence."""
@@ -178,6 +192,10 @@ class Chain(ScoredChain):
     def back_entries(self):
         return self.graph.back.spread(self.weights, 0.0)
 
+    @cached_property
+    def delay_products(self):
+        return products_of(self)
+
     def has(self, startprob, transmat):
         """Whether these are the chain's parameters."""
         return np.array_equal(self.start, startprob) and np.array_equal(self.transmat, transmat)
@@ -217,7 +235,8 @@ class Chain(ScoredChain):
             ).run  # fmt: skip
 
         row_bytes = None
-        if 0 < graph.n_edges <= settings.lanes_edges and self.for_lanes:
+        few = 0 < graph.n_edges <= settings.lanes_edges and self.delays is None
+        if few and self.for_lanes:
             row_bytes = WIDTH * (graph.n_nodes + S)
         parts = work_through(prepare, frames, offsets, n_jobs, row_bytes, counts=counts)
         return log_z, posteriors, sum(parts) if counts else None
@@ -288,7 +307,7 @@ class _Sums:
     def run(self):
         """Do it; the counts."""
         left = np.arange(len(self.log_z))
-        ways = self.lanes, self.two_ended, self.blocks, self.lanes_again, self.log_space
+        ways = self.delays, self.lanes, self.two_ended, self.blocks, self.lanes_again, self.log_space
         for way in ways[-1:] if self.chain.only_logs else ways:
             left = way(left)
             if len(left) == 0:
@@ -299,6 +318,15 @@ class _Sums:
     @cached_property
     def scaled(self):
         return scale_rows(self.frames.table, self.chain.smallest_weight)
+
+    def delays(self, chosen):
+        if self.chain.delays is None:
+            return chosen
+        sum_delayed(
+            self.chain, self.frames, self.offsets, self.seq_weights, chosen, self.log_z, self.redo,
+            self.posteriors, self.edges,
+        )  # fmt: skip
+        return np.flatnonzero(self.redo)
 
     def lanes(self, chosen):
         return self._lanes(self.order, chosen, self.offsets[-1])
@@ -374,49 +402,61 @@ def _decode(chain, frames, offsets, labels, n_jobs):
     graph = chain.graph
     chain._check(frames, offsets)
     whole_numbers = labels is None or labels.dtype.kind in "iu"
-    of_nodes = graph.node_states
-    if labels is not None and whole_numbers:
-        of_nodes = labels[of_nodes]
-    of_nodes = of_nodes.astype(np.int64)
+    of_states = np.arange(graph.n_states) if labels is None or not whole_numbers else labels
+    of_states = of_states.astype(np.int64)
     path = np.empty(frames.n_steps, dtype=np.int64 if whole_numbers else labels.dtype)
     log_prob = np.empty(len(offsets) - 1)
 
     def prepare(part, cut, order, begin, end):
         answer = path[offsets[begin] : offsets[end]]
         found = answer if whole_numbers else np.empty(len(answer), dtype=np.int64)
-        decode = _decoding(chain, part, cut, order, of_nodes, found, log_prob[begin:end])
+        decode = _decoding(chain, part, cut, order, of_states, found, log_prob[begin:end])
 
         def run():
             decode()
-            _decode_huge(chain, part, cut, of_nodes, found, log_prob[begin:end])
+            _decode_huge(chain, part, cut, of_states, found, log_prob[begin:end])
             if not whole_numbers:
                 labels.take(found, out=answer, mode="clip")  # of an infeasible path, anything
 
         return run
 
-    lanes = graph.few_edges and graph.n_edges > 0
+    lanes = graph.few_edges and graph.n_edges > 0 and chain.delays is None
     work_through(prepare, frames, offsets, n_jobs, graph.n_nodes if lanes else None)
     if labels is not None and whole_numbers:
         path = path.astype(labels.dtype, copy=False)
     return path, log_prob
 
 
-def _decoding(chain, frames, offsets, order, of_nodes, path, log_prob):
+def _decoding(chain, frames, offsets, order, of_states, path, log_prob):
     """What decodes some sequences when it is called."""
-    graph, index = chain.graph, frames.rows
+    graph = chain.graph
+    if chain.delays is not None:
+        return partial(_decode_delayed, chain, frames, offsets, of_states, path, log_prob)
     if order is not None:
         return partial(
-            lanes_viterbi, graph.layout, chain.log_weights, chain.log_start, frames.table, index,
-            offsets, order, of_nodes, path, log_prob,
+            lanes_viterbi, graph.layout, chain.log_weights, chain.log_start, frames.table,
+            frames.rows, offsets, order, of_states[graph.node_states], path, log_prob,
         )  # fmt: skip
-    table, by_node = _by_node(graph, frames.table, frames)
+    return _decoding_by_nodes(chain, frames, offsets, of_states, path, log_prob)
+
+
+def _decoding_by_nodes(chain, frames, offsets, of_states, path, log_prob):
+    of_nodes = of_states[chain.graph.node_states]
+    table, by_node = _by_node(chain.graph, frames.table, frames)
     return partial(
-        viterbi, graph.layout, chain.log_weights, chain._max_entries, chain.log_start, table,
-        by_node, index, offsets, of_nodes, settings.table_bytes, path, log_prob,
+        viterbi, chain.graph.layout, chain.log_weights, chain._max_entries, chain.log_start, table,
+        by_node, frames.rows, offsets, of_nodes, settings.table_bytes, path, log_prob,
     )  # fmt: skip
 
 
-def _decode_huge(chain, frames, offsets, of_nodes, path, log_prob):
+def _decode_delayed(chain, frames, offsets, of_states, path, log_prob):
+    for s in decode_delayed(chain, frames, offsets, of_states, path, log_prob):
+        part, cut = frames.of_sequences(offsets, s, s + 1), offsets[s : s + 2] - offsets[s]
+        answer = path[offsets[s] : offsets[s + 1]]
+        _decoding_by_nodes(chain, part, cut, of_states, answer, log_prob[s : s + 1])()
+
+
+def _decode_huge(chain, frames, offsets, of_states, path, log_prob):
     """Again, if scores are so large that sums of them may have lost their digits."""
     if len(log_prob) == 1:  # a short call is most of what numpy costs
         if not HUGE < abs(log_prob[0]) < np.inf:
@@ -425,7 +465,7 @@ def _decode_huge(chain, frames, offsets, of_nodes, path, log_prob):
         return
     frames, levels = take_off_levels(frames)
     if levels is not None:
-        _decoding(chain, frames, offsets, None, of_nodes, path, log_prob)()
+        _decoding(chain, frames, offsets, None, of_states, path, log_prob)()
         add_levels(log_prob, levels, frames, offsets)
 
 

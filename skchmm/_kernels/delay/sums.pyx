@@ -1,0 +1,383 @@
+"""Forward-backward on a graph with delay lines, whose cost does not depend on their delays.
+
+    alpha_t(m)    = b(y_t, state(m)) (sum_{n -> m} alpha_{t-1}(n) w(n -> m) + sum_{lines into m} a_t)
+    a_t(l)        = alpha_{t-d}(head) w^d b(y_{t-d+1}) ... b(y_{t-1})
+    beta_t(head)  = w^d b(y_{t+1}) ... b(y_{t+d}) beta_{t+d}(tail)
+
+with d the delay of a line, and transition and emissions of its one state. The products between are
+quotients of running products: what these round away before a path enters is in both. A path that
+enters a line is inside for d steps, so its posterior is the sum of those of entering in the last d
+steps. What is left at the end, and what a long line of a poor state holds, may be e^-10000 of a row:
+every number has an exponent of its own (sum_steps.h), and nothing is lost. O(edges + lines) a step.
+"""
+from libc.math cimport INFINITY, M_LN2, frexp, log
+from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.string cimport memcpy, memset
+
+from ..shared.interrupt cimport Watch, check, new_watch, stopped
+from ..shared.layout cimport Graph, Layout, frame, longest_of
+from ..shared.memory cimport Memory
+from ..simd.instructions cimport instructions_in_use
+from .lines cimport Core, Lines
+
+
+cdef extern from "delay/sum_steps.h" nogil:
+    const int *instructions
+    const double NOTHING
+
+    ctypedef struct Sums:
+        const Core *core
+        const double *x
+        const double *e
+        const double *line_x
+        const double *line_e
+        bint impossible
+        double *ring_x
+        double *ring_e
+        int64_t mask
+        double *run_x
+        double *run_e
+        double *last
+        double *arrived
+        double *arrive
+    ctypedef struct Behind:
+        const double *final
+        int64_t T
+        double norm_x
+        double norm_e
+        double *v
+        double *beta
+        double *counts
+        const double *x
+        const double *e
+        bint direct
+        int64_t n_states
+    void add_up(double *x, double *e, double more_x, double more_e)
+    int delay_convert(int64_t n_rows, int64_t n, const double *rows, int64_t stride, double *x,
+                      double *e, double *tops)
+    void delay_forward(Sums *, int64_t t, int64_t n, const double *emit_x, const double *emit_e,
+                       const int32_t *rows, int64_t stride, int64_t width, double *out)
+    void delay_mass(const Sums *, int64_t T, const double *final, double *x, double *e)
+    void delay_backward(Sums *, const Behind *, int64_t t, int64_t n, const double *emit_x,
+                        const double *emit_e, const int32_t *rows, int64_t stride, int64_t width,
+                        const double *alpha, double *gamma, double *entering)
+    void delay_window(const Core *, bint direct, int64_t T, int64_t n_states, double *entering,
+                      double *gamma)
+
+instructions = instructions_in_use()
+
+cdef enum:
+    BATCH = 64                   # steps whose emissions are laid out at once
+
+cdef int64_t KEPT = 1 << 27      # bytes of alpha; where there are more, chunks are filled again
+
+
+cdef struct Model:
+    const Graph *g
+    const Core *core
+    const double *start
+    const double *table
+    const int32_t *rows          # NULL: row t is step t
+    int64_t n_rows               # of the table, if they are few; 0: they are converted by batches
+    int64_t stride               # of converted rows
+    double *emit_x
+    double *emit_e
+    double *tops
+    int flags                    # what was seen in the table: 1 zeros, 2 what cannot be held
+    Sums ahead
+    Sums back
+    Behind behind
+    int64_t chunk
+    int64_t width
+    int64_t ring                 # rows of a ring
+    double *alpha                # (chunk + 1, width): the row before a chunk, then its rows
+    double *kept                 # (chunks, state)
+    int64_t state
+    double *entering
+    Watch *watch
+
+
+cdef inline void convert(Model *p, int64_t first, int64_t n, int64_t at) noexcept nogil:
+    """The emissions of rows of the table become row `at` and what follows."""
+    cdef int64_t S = p.g.n_states, m, by_place = 0 if p.core.by_state else p.core.n_places
+    cdef double *x = p.emit_x + at * p.stride
+    cdef double *e = p.emit_e + at * p.stride
+    cdef double *end = x + n * p.stride
+    p.flags |= delay_convert(n, S, p.table + first * S, p.stride, x + by_place, e + by_place,
+                             p.tops + at)
+    while by_place and x < end:
+        for m in range(by_place):
+            x[m], e[m] = x[by_place + p.core.states[m]], e[by_place + p.core.states[m]]
+        x += p.stride
+        e += p.stride
+
+
+cdef double lay_out(Model *p, int64_t step, int64_t n) noexcept nogil:
+    """Make the emissions of some steps ready; the sum of what they were divided by."""
+    cdef int64_t t
+    cdef double total = 0.0
+    if p.n_rows:
+        for t in range(step, step + n):
+            total += p.tops[p.rows[t]]
+        return total
+    if p.rows == NULL:
+        convert(p, step, n, 0)
+    else:
+        for t in range(n):
+            convert(p, p.rows[step + t], 1, t)
+    for t in range(n):
+        total += p.tops[t]
+    return total
+
+
+cdef void begin_anew(const Core *c, Sums *s) noexcept nogil:
+    cdef int64_t k
+    for k in range(8 * c.n_heads):
+        s.run_x[k], s.run_e[k], s.last[k] = 1.0, 0.0, -1.0
+
+
+cdef void first_row(Model *p, int64_t origin, double *out) noexcept nogil:
+    """alpha of step 0, whose emissions are ready."""
+    cdef const Core *c = p.core
+    cdef int64_t i, m, k, N = c.n_places, at = p.stride * p.rows[origin] if p.n_rows else 0
+    cdef int power
+    cdef Sums *s = &p.ahead
+    for m in range(N):
+        out[m], out[N + m] = 0.0, NOTHING
+    for i in range(p.g.n_states):
+        if p.g.start_nodes[i] < 0:
+            continue
+        m = c.place[p.g.start_nodes[i]]
+        k = at + c.emit[m // 8] + m % 8
+        if p.start[i] > 0.0 and p.emit_x[k] > 0.0:
+            out[m] = 2.0 * frexp(p.start[i], &power)
+            out[N + m] = p.emit_e[k] + power - 1
+            out[m] = 2.0 * frexp(out[m] * p.emit_x[k], &power)
+            out[N + m] += power - 1
+    for k in range(8 * c.n_heads):
+        m = 8 * c.n_plain + k
+        s.ring_x[k], s.ring_e[k] = out[m] * s.line_x[k], out[N + m] + s.line_e[k]
+
+
+cdef bint fill(Model *p, int64_t origin, int64_t begin, int64_t end, double *total) noexcept nogil:
+    """The rows of a chunk of steps; False: a step cannot be held."""
+    cdef int64_t t = begin, n
+    cdef double *out = p.alpha + p.width
+    cdef const int32_t *rows
+    while t < end:
+        n = min(end - t, BATCH)
+        total[0] += lay_out(p, origin + t, n)
+        if p.flags & 2 or stopped(p.watch, n):
+            return False
+        p.ahead.impossible = p.back.impossible = p.flags & 1
+        rows = p.rows + origin + t if p.n_rows else NULL
+        if t == 0:
+            first_row(p, origin, out)
+            delay_forward(&p.ahead, 1, n - 1, p.emit_x if p.n_rows else p.emit_x + p.stride,
+                          p.emit_e if p.n_rows else p.emit_e + p.stride,
+                          rows + 1 if p.n_rows else NULL, p.stride, p.width, out + p.width)
+        else:
+            delay_forward(&p.ahead, t, n, p.emit_x, p.emit_e, rows, p.stride, p.width, out)
+        t += n
+        out += n * p.width
+    return True
+
+
+cdef void keep(const Model *p, double *out) noexcept nogil:
+    """What the recursion needs to go on; the row before a chunk lies in `alpha`."""
+    cdef int64_t L = 8 * p.core.n_heads
+    cdef const Sums *s = &p.ahead
+    memcpy(out, p.alpha, p.width * sizeof(double))
+    memcpy(out + p.width, s.run_x, L * sizeof(double))
+    memcpy(out + p.width + L, s.run_e, L * sizeof(double))
+    memcpy(out + p.width + 2 * L, s.last, L * sizeof(double))
+    memcpy(out + p.width + 3 * L, s.ring_x, p.ring * L * sizeof(double))
+    memcpy(out + p.width + (3 + p.ring) * L, s.ring_e, p.ring * L * sizeof(double))
+
+
+cdef void restore(const Model *p, const double *kept) noexcept nogil:
+    cdef int64_t L = 8 * p.core.n_heads
+    cdef const Sums *s = &p.ahead
+    memcpy(p.alpha, kept, p.width * sizeof(double))
+    memcpy(s.run_x, kept + p.width, L * sizeof(double))
+    memcpy(s.run_e, kept + p.width + L, L * sizeof(double))
+    memcpy(s.last, kept + p.width + 2 * L, L * sizeof(double))
+    memcpy(s.ring_x, kept + p.width + 3 * L, p.ring * L * sizeof(double))
+    memcpy(s.ring_e, kept + p.width + (3 + p.ring) * L, p.ring * L * sizeof(double))
+
+
+cdef bint forward(Model *p, int64_t origin, int64_t T, bint again, double *log_z) noexcept nogil:
+    """Leaves the last chunk of alpha, and in `behind` what gammas are to be multiplied by."""
+    cdef const Core *c = p.core
+    cdef int64_t i, begin, end = 0, n = (T + p.chunk - 1) // p.chunk, m, N = c.n_places
+    cdef double total = 0.0, x = 0.0, e = NOTHING
+    cdef const double *row
+    begin_anew(c, &p.ahead)
+    for i in range(n):
+        begin, end = i * p.chunk, min(T, (i + 1) * p.chunk)
+        if i > 0:
+            memcpy(p.alpha, p.alpha + p.chunk * p.width, p.width * sizeof(double))
+        if again and n > 1:
+            keep(p, p.kept + i * p.state)
+        if not fill(p, origin, begin, end, &total):
+            return False
+    row = p.alpha + (T - (n - 1) * p.chunk) * p.width
+    for m in range(8 * c.n_plain):
+        if c.nodes[m] >= 0 and p.g.final[c.nodes[m]] > 0.0:
+            add_up(&x, &e, row[m] * p.g.final[c.nodes[m]], row[N + m])
+    delay_mass(&p.ahead, T, p.g.final, &x, &e)
+    log_z[0] = -INFINITY
+    if x > 0.0:
+        log_z[0] = total + e * M_LN2 + log(x)
+        p.behind.norm_x, p.behind.norm_e = 1.0 / x, -e
+    return True
+
+
+cdef bint backward(Model *p, int64_t origin, int64_t T, double *gamma) noexcept nogil:
+    cdef const Core *c = p.core
+    cdef int64_t i, t, begin, end, n, m, N = c.n_places, L = 8 * c.n_heads
+    cdef int64_t S = p.g.n_states, chunks = (T + p.chunk - 1) // p.chunk
+    cdef double ignored = 0.0
+    cdef double *beta = p.behind.beta
+    p.behind.T = T
+    begin_anew(c, &p.back)
+    for m in range(N):
+        beta[m], beta[N + m] = 0.0, NOTHING
+    for m in range(8 * c.n_plain):
+        if c.nodes[m] >= 0:
+            add_up(&beta[m], &beta[N + m], p.g.final[c.nodes[m]], 0.0)
+    for i in range(chunks - 1, -1, -1):
+        begin, end = i * p.chunk, min(T, (i + 1) * p.chunk)
+        if i < chunks - 1:
+            if i == 0:
+                begin_anew(c, &p.ahead)
+            else:
+                restore(p, p.kept + i * p.state)
+            if not fill(p, origin, begin, end, &ignored):
+                return False
+        t = end - 1
+        while t >= begin:
+            n = min(t - begin + 1, BATCH)
+            lay_out(p, origin + t - n + 1, n)
+            m = 0 if p.n_rows else (n - 1) * p.stride
+            delay_backward(&p.back, &p.behind, t, n, p.emit_x + m, p.emit_e + m,
+                           p.rows + origin + t if p.n_rows else NULL, p.stride, p.width,
+                           p.alpha + (t - begin + 1) * p.width, gamma + t * S,
+                           p.entering + t * L)
+            t -= n
+            if stopped(p.watch, n):
+                return False
+    return True
+
+
+cdef void count_lines(const Model *p, int64_t T, double weight, double *inside) noexcept nogil:
+    """The edge after node k of a line is taken by what entered it k + 1 steps before the end."""
+    cdef const Core *c = p.core
+    cdef int64_t l, t, k
+    cdef double total
+    for l in range(c.n_lines):
+        total = 0.0
+        for t in range(T - 1):
+            total += p.entering[t * 8 * c.n_heads + l]
+            k = T - 2 - t
+            if k < c.delay[l]:
+                inside[c.begin[l] + k] += weight * total
+
+
+cdef int open_sums(Sums *s, Memory memory, const Core *core, int64_t ring) except -1:
+    cdef int64_t L = 8 * core.n_heads
+    s.core, s.mask, s.impossible = core, ring - 1, False
+    s.ring_x, s.ring_e = memory.table(ring, L), memory.table(ring, L)
+    s.run_x, s.run_e, s.last = memory.rows(1, L), memory.rows(1, L), memory.rows(1, L)
+    s.arrived, s.arrive = memory.rows(2, L), memory.rows(2, core.n_places)
+    return 0
+
+
+def delayed_sums(Layout layout,                    # IN
+                 Lines lines,                      # IN
+                 const double[:, ::1] ahead,       # IN, x and e of weights by entry of the blocks
+                 const double[:, ::1] back,        # IN, the same of the reversed edges
+                 const double[:, ::1] within,      # IN, the same of the lines, filled up to blocks
+                 const double[::1] start,          # IN
+                 const double[:, ::1] log_table,   # IN
+                 const int32_t[::1] rows,          # IN or None: row t of log_table is step t
+                 const int64_t[::1] offsets,       # IN
+                 const double[::1] seq_weights,    # IN or None, for the counts
+                 const int64_t[::1] chosen,        # IN, the sequences
+                 double[::1] log_z,                # OUT, -inf where infeasible
+                 uint8_t[::1] left,                # OUT, 1: nothing said, emissions are too small
+                 double[:, ::1] gamma=None,        # OUT or None: the forward pass is all
+                 double[::1] counts=None,          # INOUT or None, by entry of the blocks
+                 double[::1] inside=None):         # INOUT or None, by node inside lines: edges on
+    """Likelihoods, marginals of the states, and expected counts of the edges."""
+    cdef Model p
+    cdef const Core *core = &lines.core
+    cdef int64_t i, k, s, T, longest = longest_of(offsets, chosen), N = core.n_places, n_steps = 0
+    cdef int64_t S = layout.graph.n_states, n_entries = ahead.shape[1]
+    cdef bint few, again = gamma is not None
+    cdef double weight
+    cdef Watch watch = new_watch(4 * (8 * core.blocks.start[core.blocks.n_blocks] + N))
+    cdef Memory memory = Memory()
+    p.g, p.core, p.watch, p.start = &layout.graph, core, &watch, &start[0]
+    p.table, p.rows = &log_table[0, 0], NULL if rows is None else &rows[0]
+    for i in range(chosen.shape[0]):
+        n_steps += offsets[chosen[i] + 1] - offsets[chosen[i]]
+    few = rows is not None and 4 * log_table.shape[0] <= n_steps
+    p.n_rows = log_table.shape[0] if few else 0
+    p.stride = 8 * ((S + 7) // 8 + 1) + (0 if core.by_state else N)
+    p.emit_x = memory.rows(p.n_rows if few else BATCH, p.stride)
+    p.emit_e = memory.rows(p.n_rows if few else BATCH, p.stride)
+    p.tops = memory.rows(p.n_rows if few else BATCH, 1)
+    p.width = 2 * N
+    p.ring = 1
+    while p.ring <= min(core.longest, longest):
+        p.ring *= 2
+    p.chunk = min(longest, 1024)
+    if again:
+        p.chunk = longest
+        if longest * p.width * <int64_t> sizeof(double) > KEPT:
+            p.chunk = max(KEPT // (p.width * <int64_t> sizeof(double)), 4 * p.ring)
+            p.chunk = min(longest, p.chunk)
+    p.state = p.width + (3 + 2 * p.ring) * 8 * core.n_heads
+    p.kept = memory.table(longest // p.chunk + 1 if again and p.chunk < longest else 0, p.state)
+    p.alpha = memory.table(p.chunk + 1, p.width)
+    memset(p.alpha, 0, p.width * sizeof(double))
+    p.entering = memory.table(longest if again else 0, 8 * core.n_heads)
+    open_sums(&p.ahead, memory, core, p.ring)
+    open_sums(&p.back, memory, core, p.ring if again else 1)
+    p.ahead.x, p.ahead.e = &ahead[0, 0], &ahead[1, 0]
+    p.back.x, p.back.e = &back[0, 0], &back[1, 0]
+    p.ahead.line_x = p.back.line_x = &within[0, 0]
+    p.ahead.line_e = p.back.line_e = &within[1, 0]
+    p.behind.final, p.behind.v, p.behind.beta = p.g.final, memory.rows(2, N), memory.rows(2, N)
+    p.behind.x, p.behind.e, p.behind.n_states = p.ahead.x, p.ahead.e, S
+    p.behind.direct = lines.direct
+    p.behind.counts = NULL
+    if counts is not None:
+        p.behind.counts = memory.rows(n_entries, 1)
+    with nogil:
+        p.flags = 0
+        if few:
+            convert(&p, 0, p.n_rows, 0)
+        for i in range(chosen.shape[0]):
+            s = chosen[i]
+            T = offsets[s + 1] - offsets[s]
+            if not few:
+                p.flags = 0
+            left[s] = not forward(&p, offsets[s], T, again, &log_z[s])
+            if stopped(&watch, 1):
+                break
+            if not again or left[s] or log_z[s] == -INFINITY:
+                continue
+            if p.behind.counts != NULL:
+                memset(p.behind.counts, 0, n_entries * sizeof(double))
+            left[s] = not backward(&p, offsets[s], T, &gamma[offsets[s], 0])
+            if left[s]:
+                continue
+            if p.behind.counts != NULL:
+                weight = 1.0 if seq_weights is None else seq_weights[s]
+                for k in range(n_entries):
+                    counts[k] += weight * p.behind.counts[k]
+                count_lines(&p, T, weight, &inside[0])
+            delay_window(core, p.behind.direct, T, S, p.entering, &gamma[offsets[s], 0])
+        check()

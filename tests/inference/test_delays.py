@@ -1,0 +1,224 @@
+"""Delay lines: kernels that pass over the nodes inside find what all the nodes would."""
+
+import re
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, reject, settings
+from hypothesis import strategies as st
+
+import skchmm
+from skchmm._kernels.simd import instructions
+from skchmm.constraints import EndsIn, MinDuration, Regex
+from skchmm.emissions import Frames
+from skchmm.graph import AugmentedGraph
+from skchmm.inference import delayed
+from skchmm.inference.chain import Chain, ScoredChain
+from skchmm.inference.settings import settings as sizes
+from tests.oracles.predicates import holds
+
+STATES = ["A", "B", "C"]
+
+# Several lines, inside one another, joined in the middle, with exits, round in a circle, at both
+# ends of a sequence, and longer than one.
+pieces = st.sampled_from(
+    ["A{3}", "B{2,}", "A{4} B", "(A{3} | B)*", "(B A{2})*", "C{3}", "(A{5})*", "(A{2} (B | C{3}))*",
+     "A*", "(A | B | C)*", "B{2} C*", "A{2,4}", "(A{30} | B)*", "C{9} A", "(C{2} | C{3} B)*"]
+)  # fmt: skip
+rules_of_lines = st.one_of(
+    st.lists(pieces, min_size=1, max_size=3).map(lambda parts: [Regex(" ".join(parts))]),
+    st.lists(
+        st.builds(MinDuration, st.sampled_from(STATES), st.integers(2, 6)), min_size=1, max_size=3
+    ),
+    st.lists(pieces, min_size=1, max_size=2).map(
+        lambda parts: [Regex("(" + " ".join(parts) + ") .*"), MinDuration("A", 3)]
+    ),
+    st.just([MinDuration("A", 3), EndsIn("B")]),
+)
+
+
+def graph_of(rules, support=None):
+    S = len(STATES)
+    support = np.ones((S, S), dtype=bool) if support is None else support
+    return AugmentedGraph(skchmm.compile(rules, STATES), np.ones(S, dtype=bool), support)
+
+
+def draw_graph(data, support=None):
+    """Rules with delay lines, and their graph."""
+    rules = data.draw(rules_of_lines)
+    try:
+        graph = graph_of(rules, support)
+    except ValueError:
+        reject()  # no path of any length
+    assume(graph.delays is not None)
+    return rules, graph
+
+
+def obeys(path, rules):
+    """By definition; labels are single letters, so Python's expressions mean the same."""
+    return all(
+        re.fullmatch(rule.pattern.replace(" ", ""), "".join(path)) is not None
+        if isinstance(rule, Regex)
+        else holds(rule, path)
+        for rule in rules
+    )
+
+
+def in_order(log_start, log_transmat, log_b, rules):
+    """All feasible paths with their scores, the best first, by enumeration."""
+    T, S = log_b.shape
+    found = []
+    for path in product(range(S), repeat=T):
+        if obeys([STATES[i] for i in path], rules):
+            score = log_start[path[0]] + log_b[range(T), path].sum()
+            score += sum(log_transmat[a, b] for a, b in zip(path[:-1], path[1:]))
+            if score > -np.inf:
+                found.append((-score, path[::-1]))
+    return [(-score, path[::-1]) for score, path in sorted(found)]
+
+
+@pytest.fixture
+def passing_over(monkeypatch):
+    """Use delay lines wherever there are some, and count what they did."""
+    done = []
+
+    def watch(kernel):
+        original = getattr(delayed, kernel)
+
+        def counted(*args):
+            original(*args)
+            done.append(kernel)
+
+        monkeypatch.setattr(delayed, kernel, counted)
+
+    watch("delayed_viterbi")
+    monkeypatch.setattr(sizes, "delay_gain", 0.0)
+    return done
+
+
+def by_nodes(method, *args, **kwargs):
+    """The same by all nodes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sizes, "delay_gain", np.inf)
+        return method(*args, **kwargs)
+
+
+fixed = settings(
+    max_examples=60, deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)  # fmt: skip
+
+
+@fixed
+@given(data=st.data())
+def test_best_paths_by_enumeration(data, passing_over, instruction_sets):
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    rules, graph = draw_graph(data)
+    span = data.draw(st.integers(1, 3))  # 1: everything is a tie
+    lengths = data.draw(st.lists(st.integers(1, 6), min_size=1, max_size=3))
+    # Eighths add up without rounding; thirds do not, but are the same on the other side of a tie.
+    log_start, log_transmat = rng.integers(span, size=3) / 8, rng.integers(span, size=(3, 3)) / 8
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    table = rng.integers(span, size=(offsets[-1], 3)) / 8
+    table[rng.random(table.shape) < data.draw(st.sampled_from([0.0, 0.1]))] = -np.inf
+    frames = Frames(table)
+    if data.draw(st.booleans()):
+        frames = Frames(np.unique(table, axis=0), np.unique(table, axis=0, return_inverse=True)[1])
+    chain = ScoredChain(graph, log_start, log_transmat)
+    truth = [
+        in_order(log_start, log_transmat, table[a:b], rules) for a, b in zip(offsets, offsets[1:])
+    ]
+    for k in instruction_sets.values():
+        instructions.use_instruction_set(k)
+        path, log_prob = chain.decode(frames, offsets)
+        for s, (a, b) in enumerate(zip(offsets, offsets[1:])):
+            assert log_prob[s] == (truth[s][0][0] if truth[s] else -np.inf)
+            if truth[s]:
+                assert tuple(path[a:b]) == truth[s][0][1]
+    assert passing_over[-1] == "delayed_viterbi"
+
+
+@fixed
+@given(data=st.data())
+def test_best_paths_as_by_all_nodes(data, passing_over, instruction_sets):
+    """Longer sequences, with values of any size and with ties."""
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    support = rng.random((3, 3)) < data.draw(st.sampled_from([0.7, 1.0]))
+    np.fill_diagonal(support, True)
+    _, graph = draw_graph(data, support)
+    transmat = np.where(support, rng.random((3, 3)), 0.0)
+    transmat /= transmat.sum(axis=1, keepdims=True)
+    chain = Chain(graph, rng.dirichlet(np.ones(3)), transmat)
+    lengths = data.draw(st.lists(st.integers(1, 700), min_size=1, max_size=4))
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    table = rng.normal(size=(offsets[-1], 3)) * 10.0 ** data.draw(st.integers(-2, 3))
+    table[rng.random(table.shape) < data.draw(st.sampled_from([0.0, 0.01]))] = -np.inf
+    expected, best = by_nodes(chain.decode, Frames(table), offsets)
+    for k in instruction_sets.values():
+        instructions.use_instruction_set(k)
+        path, log_prob = chain.decode(Frames(table), offsets, n_jobs=data.draw(st.integers(1, 2)))
+        np.testing.assert_array_equal(log_prob, best)
+        for s, (a, b) in enumerate(zip(offsets, offsets[1:])):
+            if best[s] > -np.inf:
+                np.testing.assert_array_equal(path[a:b], expected[a:b])
+    assert passing_over[-1] == "delayed_viterbi"
+
+
+def test_ties_of_logarithms(passing_over):
+    """A chain that knows nothing, and observations that say nothing: the lowest labels, backwards.
+
+    What is added up along a line is not a whole multiple of what can be written down.
+    """
+    rules = [MinDuration(label, 7) for label in STATES]
+    chain = Chain(graph_of(rules), np.full(3, 1 / 3), np.full((3, 3), 1 / 3))
+    for level in (0.0, -0.1, np.log(0.3)):
+        frames = Frames(np.full((200, 3), level))
+        path, _ = chain.decode(frames, np.array([0, 200]))
+        assert (path == 0).all()
+    assert len(passing_over) == 3
+
+
+def test_scores_too_far_apart_are_left_to_all_nodes(passing_over):
+    rng = np.random.default_rng(0)
+    rules = [MinDuration(label, 5) for label in STATES]
+    chain = Chain(graph_of(rules), np.full(3, 1 / 3), rng.dirichlet(np.ones(3), size=3))
+    table = rng.normal(size=(90, 3))
+    table[30:60][rng.random((30, 3)) < 0.2] = -1e200
+    offsets = np.array([0, 30, 60, 90])
+    path, log_prob = chain.decode(Frames(table), offsets)
+    expected, best = by_nodes(chain.decode, Frames(table), offsets)
+    np.testing.assert_array_equal(path, expected)
+    np.testing.assert_array_equal(log_prob, best)
+    assert passing_over == ["delayed_viterbi"]
+
+
+def test_long_sequences_in_chunks(passing_over):
+    """A million and a half steps are not kept at once."""
+    rng = np.random.default_rng(0)
+    rules = [MinDuration(label, 40) for label in STATES]
+    chain = Chain(graph_of(rules), np.full(3, 1 / 3), np.full((3, 3), 0.1) + 0.7 * np.eye(3))
+    frames = Frames(rng.normal(size=(9, 3)), rng.integers(9, size=1_500_000))
+    offsets = np.array([0, frames.n_steps])
+    path, log_prob = chain.decode(frames, offsets)
+    cuts = np.flatnonzero(np.diff(path)) + 1
+    assert np.diff(cuts).min() >= 40
+    table = frames.dense()
+    score = chain.log_start[path[0]] + table[np.arange(len(path)), path].sum()
+    score += chain.given[1][path[:-1], path[1:]].sum()
+    assert log_prob[0] == pytest.approx(score, rel=1e-9)  # each adds up in its own order
+    begin, end = cuts[100], cuts[5000]  # between two visits, a part of the best path is best
+    again, _ = chain.decode(frames.part(begin, end), np.array([0, end - begin]))
+    later = np.flatnonzero(np.diff(again))[-1] - 200
+    np.testing.assert_array_equal(again[1000:later], path[begin + 1000 : begin + later])
+
+
+@pytest.mark.parametrize("delay", [2, 9, 40])
+def test_what_a_graph_has(delay):
+    graph = graph_of([MinDuration(label, delay) for label in STATES])
+    lines = graph.delays.lines
+    assert lines.n_lines == 3
+    assert graph_of([]).delays is None
+    assert graph_of([Regex("(A | B | C)*")]).delays is None
+    chain = Chain(graph, np.full(3, 1 / 3), np.full((3, 3), 1 / 3))
+    assert (chain.delays is None) == (graph.delays.gain < sizes.delay_gain)
