@@ -96,6 +96,26 @@ def test_larger_graphs_find_the_same(width, span, instruction_sets):
         np.testing.assert_array_equal(log_prob, [score for score, _ in expected])
 
 
+@pytest.mark.parametrize("rules", [[Precedence("A", "B")], [CoolDown("C", 3)]])
+def test_ties_here_and_there(rules, instruction_sets):
+    """Values of a stretch of steps are only kept where there are ties among them."""
+    rng = np.random.default_rng(3)
+    chain = chain_of(rules, np.zeros(3), np.zeros((3, 3)), STATES)
+    assert len(chain.graph.siblings)
+    offsets = np.array([0, 1, 3, 67, 300, 1300])
+    table = rng.normal(size=(1300, 3))
+    for begin in (5, 60, 64, 129, 250, 600, 850, 1290):
+        table[begin : begin + rng.integers(2, 90)] = 0.0
+    expected = [chain.best_paths(Frames(table[a:b]), 1)[0] for a, b in zip(offsets, offsets[1:])]
+    for k in instruction_sets.values():
+        instructions.use_instruction_set(k)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sizes, "lanes_fill", 9)
+            path, log_prob = chain.decode(Frames(table), offsets)
+        np.testing.assert_array_equal(path, np.concatenate([p for _, p in expected]))
+        np.testing.assert_array_equal(log_prob, [score for score, _ in expected])
+
+
 def test_impossible_steps_are_no_ties(instruction_sets):
     """Siblings that are both impossible, in sequences that are feasible and in others."""
     rules = [StartsIn("C") & CoolDown("C", 3)]

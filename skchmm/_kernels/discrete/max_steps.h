@@ -7,6 +7,7 @@
 #ifndef ISA
 
 #include "shared/blocks.h"
+#include "shared/siblings.h"
 #include "simd/vector.h"
 
 #define STEPS "discrete/max_steps.h"
@@ -14,6 +15,7 @@
 
 #define max_step(...) DISPATCH(max_step)(__VA_ARGS__)
 #define choose_run(...) DISPATCH(choose_run)(__VA_ARGS__)
+#define has_ties(...) DISPATCH(has_ties)(__VA_ARGS__)
 #define best_source(...) DISPATCH(best_source)(__VA_ARGS__)
 
 #else
@@ -51,7 +53,8 @@ TARGET static void NAME(max_step)(const Blocks *b, const double *weights, const 
 
 /* n max steps that also note which source won in each lane (the first of equals): cheaper than
  * finding it again while a step has few entries. Values go to one row after the other, if they are
- * kept, or to two in turn; returns the last. Whether they are is a constant of the compiler. */
+ * kept, or to two in turn; returns the last. What lies beyond a row must be numbers. Whether values
+ * are kept is a constant of the compiler. */
 TARGET INLINE double *NAME(choose)(const int keep, const Blocks *b, const double *weights,
                                    int64_t n, const double *table, const int32_t *rows,
                                    double *here, double *there, uint8_t *choices)
@@ -59,7 +62,6 @@ TARGET INLINE double *NAME(choose)(const int keep, const Blocks *b, const double
     static const double counted[8] = {0, 1, 2, 3, 4, 5, 6, 7};
     const W8 lanes = LOAD(counted);
     int64_t stride = 8 * b->n_blocks;
-    STORE(there, SPREAD(0.0));
     for (int64_t t = 0; t < n; t++) {
         const double *emit = table + (rows ? rows[t] : t) * stride;
         for (int64_t i = 0; i < b->n_blocks; i++) {
@@ -80,11 +82,7 @@ TARGET INLINE double *NAME(choose)(const int keep, const Blocks *b, const double
             STORE(there + 8 * i, ADD(best, LOAD(emit + 8 * i)));
             BYTES(choices + t * stride + 8 * i, which);
         }
-        double *next = here;
-        if (keep) {
-            next = there + stride;
-            STORE(next, SPREAD(0.0));
-        }
+        double *next = keep ? there + stride : here;
         here = there;
         there = next;
     }
@@ -99,6 +97,25 @@ TARGET static double *NAME(choose_run)(const Blocks *b, const double *weights, i
         return NAME(choose)(1, b, weights, n, table, rows, here, there, choices);
     return NAME(choose)(0, b, weights, n, table, rows, here, there, choices);
 }
+
+/* Whether siblings are equal in one of n rows. The row after them is read too. */
+TARGET static int NAME(has_ties)(const Siblings *s, int64_t n, int64_t stride, const double *rows)
+{
+    LANE_SET equal = NO_LANES(), later = equal;
+    for (int64_t k = 0; k < s->n_shifts; k++) {
+        const double *left = rows + s->shifts[2 * k], *right = rows + s->shifts[2 * k + 1];
+        const W8 others = LOAD(s->others + 8 * k);
+        int64_t t = 0;
+        for (; t + 1 < n; t += 2, left += 2 * stride, right += 2 * stride) {
+            equal = OR_EQUAL(equal, ADD(LOAD(left), others), LOAD(right));
+            later = OR_EQUAL(later, ADD(LOAD(left + stride), others), LOAD(right + stride));
+        }
+        if (t < n)
+            equal = OR_EQUAL(equal, ADD(LOAD(left), others), LOAD(right));
+    }
+    return (LANE_BITS(equal) | LANE_BITS(later)) != 0;
+}
+
 #undef TRY
 #undef TRY_ROW
 #undef TRY_DIAGONAL

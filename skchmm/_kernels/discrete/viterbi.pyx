@@ -9,11 +9,13 @@ chunks, so that memory is O(sqrt(T) nodes).
 """
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.string cimport memcpy, memset
 
 from ..shared.emit cimport BATCH, Emit, emit_row, run_length
 from ..shared.interrupt cimport Watch, check, new_watch, stopped
 from ..shared.layout cimport (
-    Blocks, Graph, Layout, best_end, blocks_of, edges_into, epoch_of, longest_sequence, step_work,
+    Blocks, Graph, Layout, Siblings, best_end, blocks_of, edges_into, epoch_of, longest_sequence,
+    step_work,
 )
 from ..shared.memory cimport Memory
 from ..shared.tables cimport (
@@ -32,6 +34,7 @@ cdef extern from "discrete/max_steps.h" nogil:
     double *choose_run(const Blocks *, const double *weights, int64_t n, const double *table,
                        const int32_t *rows, double *here, double *there, int keep,
                        uint8_t *choices)
+    int has_ties(const Siblings *, int64_t n, int64_t stride, const double *rows)
     int64_t best_source(int64_t n, const int32_t *sources, const double *weights,
                         const double *before)
 
@@ -41,7 +44,14 @@ cdef int64_t SMALL_BYTES = 1 << 28
 cdef int64_t RUN = 1 << 14        # steps after which to look whether the call is to end
 # Blocks up to which noting the winners of a step beats finding them again, by instruction set.
 cdef int64_t[3] SMALL_BLOCKS = [1, 2, 3]
-cdef int64_t SMALL_KEPT = 1 << 22  # the same where values are kept too, which are 8 times as large
+cdef int64_t SMALL_KEPT = 1 << 22  # the same where values may be kept, which are 8 times as large
+cdef int64_t STRETCH = 64        # steps whose values are kept if there are ties among them
+
+
+cdef struct Stretch:
+    # Steps whose values are kept if siblings are equal somewhere in them, which is rare.
+    int64_t begin
+    double *before               # values from the step before the first on, or NULL
 
 
 cdef struct Scores:
@@ -129,29 +139,44 @@ cdef double decode(const Graph *g, const Scores *s, Emit *emit, int64_t origin, 
 
 
 cdef double decode_small(const Graph *g, const Scores *s, Emit *emit, int64_t origin, int64_t T,
-                         double *values, uint8_t *choices, Tied *tied,
+                         double *values, Stretch *stretches, uint8_t *choices, Tied *tied,
                          int64_t *path) noexcept nogil:
     """One sequence on a graph of few blocks.
 
-    `choices` holds T rows; `values` T + 1 where there are siblings, otherwise 2.
+    `choices` holds T rows. `values` begins with rows of zeros: two, which are written in turn, or,
+    where there are siblings, those of a stretch. Its values are written over unless there are ties
+    among them, so that they mostly stay in the cache.
     """
-    cdef int64_t N = g.stride, stop = origin + T, t = 1, m, e = 0, n
-    cdef bint keep = g.siblings.n > 0
+    cdef int64_t N = g.stride, stop = origin + T, t = 1, m, e = 0, i = 0, n, last
+    cdef bint siblings = g.siblings.n > 0
+    cdef int64_t most = STRETCH if siblings else RUN
     cdef double best
     cdef double *here = values
+    cdef double *end = NULL
     cdef const double *table
+    cdef const int32_t *rows
     cdef Blocks ahead
     emit.batch = -1
     first_row(g, s, emit_row(g, emit, origin, stop), here)
     while t < T:
         e = epoch_of(&g.epochs, t, e)
         ahead = blocks_of(&g.ahead, e)
-        n = min(run_length(g, emit, origin, t, T, e), RUN)
+        n = min(run_length(g, emit, origin, t, T, e), most)
         table = emit.table if emit.by_node else emit_row(g, emit, origin + t, stop)
-        here = choose_run(&ahead, s.weights, n, table,
-                          emit.rows + origin + t if emit.by_node else NULL,
-                          here, here + N if keep or here == values else values, keep,
-                          choices + t * N)
+        rows = emit.rows + origin + t if emit.by_node else NULL
+        end = choose_run(&ahead, s.weights, n, table, rows, here,
+                         here + N if siblings or here == values else values, siblings,
+                         choices + t * N)
+        stretches[i].begin, stretches[i].before = t, NULL
+        if siblings and has_ties(&g.siblings, n, N, here):
+            stretches[i].before = here
+            memset(end + N, 0, STRETCH * N * sizeof(double))
+            here = end
+        elif siblings:
+            memcpy(here, end, N * sizeof(double))
+        else:
+            here = end
+        i += 1
         t += n
         if stopped(s.watch, n):
             return -INFINITY
@@ -161,25 +186,40 @@ cdef double decode_small(const Graph *g, const Scores *s, Emit *emit, int64_t or
     best = here[m] + g.log_final[m]
     path[T - 1] = s.node_labels[m]
     tied.n = best_ends(g, here, 1, m, tied.nodes)
-    if not keep and tied.n == 1:
-        for t in range(T - 1, 0, -1):
-            m = choices[t * N + m]
-            path[t - 1] = s.node_labels[m]
-        return best
-    for t in range(T - 1, 0, -1):
+    last = T - 1
+    while i > 0:
+        i -= 1
+        m = trace_stretch(g, s, &stretches[i], last, choices, tied, m, path)
+        last = stretches[i].begin - 1
+    return best
+
+
+cdef int64_t trace_stretch(const Graph *g, const Scores *s, const Stretch *stretch, int64_t last,
+                           const uint8_t *choices, Tied *tied, int64_t m,
+                           int64_t *path) noexcept nogil:
+    """From node m (or those tied with it) at the last step of a stretch to the node before it."""
+    cdef int64_t N = g.stride, t = last, e = 0, n
+    cdef const double *before
+    while t >= stretch.begin and (stretch.before != NULL or tied.n > 1):
         n = choices[t * N + m]
-        if tied.n > 1 and not keep:
+        if stretch.before == NULL:
             step_back_noted(g, e, choices + t * N, 1, False, NULL, 0, tied)
             n = tied.nodes[0]
-        elif tied.n > 1 or equals_sibling(&g.siblings, values + (t - 1) * N, n):
-            if tied.n == 1:
-                set_one(tied, <int32_t> m)
-            e = epoch_of(&g.epochs, t, e)
-            step_back(g, s.edge_weights, e, values + (t - 1) * N, tied)
-            n = tied.nodes[0]
+        else:
+            before = stretch.before + (t - stretch.begin) * N
+            if tied.n > 1 or equals_sibling(&g.siblings, before, n):
+                if tied.n == 1:
+                    set_one(tied, <int32_t> m)
+                e = epoch_of(&g.epochs, t, e)
+                step_back(g, s.edge_weights, e, before, tied)
+                n = tied.nodes[0]
         m = n
         path[t - 1] = s.node_labels[m]
-    return best
+        t -= 1
+    for t in range(t, stretch.begin - 1, -1):
+        m = choices[t * N + m]
+        path[t - 1] = s.node_labels[m]
+    return m
 
 
 def viterbi(Layout layout,                     # IN
@@ -204,6 +244,7 @@ def viterbi(Layout layout,                     # IN
     cdef bint small = (g.ahead.n_blocks <= SMALL_BLOCKS[instructions[0]]
                        and longest * g.stride <= (SMALL_KEPT if keep else SMALL_BYTES))
     cdef uint8_t *choices = NULL
+    cdef Stretch *stretches = NULL
     cdef Tied tied
     cdef Watch watch = new_watch(step_work(g))
     cdef Memory memory = Memory()
@@ -220,7 +261,9 @@ def viterbi(Layout layout,                     # IN
     open_tied(&tied, memory, g.n_nodes)
     if small:
         choices = <uint8_t *> memory.room(longest * g.stride)
-        values.rows = memory.table(longest + 1 if keep else 2, g.stride)
+        stretches = <Stretch *> memory.room(longest * sizeof(Stretch))
+        values.rows = memory.table(longest + STRETCH + 1 if keep else 2, g.stride)
+        memset(values.rows, 0, (STRETCH + 1 if keep else 2) * g.stride * sizeof(double))
     else:
         open_table(&values, memory, longest, g.stride, budget, True)
     emit.buffer = memory.rows(1 if by_node else BATCH, g.stride)
@@ -229,7 +272,7 @@ def viterbi(Layout layout,                     # IN
             T = offsets[s + 1] - offsets[s]
             if small:
                 log_prob[s] = decode_small(g, &scores, &emit, offsets[s], T, values.rows,
-                                           choices, &tied, &path[offsets[s]])
+                                           stretches, choices, &tied, &path[offsets[s]])
             else:
                 log_prob[s] = decode(g, &scores, &emit, offsets[s], T, &values, &tied,
                                      &path[offsets[s]])

@@ -17,6 +17,9 @@ cdef extern from "shared/siblings.h" nogil:
         const int32_t *places
         const int32_t *first
         const int32_t *of_node
+        int64_t n_shifts
+        const int32_t *shifts
+        const double *others
     ctypedef struct Ties:
         uint8_t *any
         uint8_t *pairs

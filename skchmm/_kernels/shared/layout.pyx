@@ -51,3 +51,13 @@ cdef class Layout:
         siblings.places = <const int32_t *> hold(self.arrays, 8 * pairs, np.int32)
         siblings.first = <const int32_t *> hold(self.arrays, first, np.int32)
         siblings.of_node = <const int32_t *> hold(self.arrays, order // 2, np.int32)
+        if siblings.n == 0:
+            return
+        blocks = pairs[:, :1] // 8 * 8
+        shifts, which = np.unique(np.hstack([blocks, blocks + pairs[:, 1:] - pairs[:, :1]]), axis=0,
+                                  return_inverse=True)
+        others = np.full((len(shifts), 8), np.nan)
+        others[which.ravel(), pairs[:, 0] % 8] = 0.0
+        siblings.n_shifts = len(shifts)
+        siblings.shifts = <const int32_t *> hold(self.arrays, shifts, np.int32)
+        siblings.others = <const double *> hold(self.arrays, others, np.float64)

@@ -11,6 +11,9 @@ typedef struct {
     const int32_t *places;  /* (n, 2), the same in rows of 8 numbers per node */
     const int32_t *first;   /* (nodes + 1): where the pairs of each node begin in of_node */
     const int32_t *of_node; /* (2 n): numbers of pairs */
+    int64_t n_shifts;       /* the same again, 8 neighbours and as many others at a time */
+    const int32_t *shifts;  /* (n_shifts, 2): the first node of both */
+    const double *others;   /* (n_shifts, 8): 0 where they are siblings, else NaN */
 } Siblings;
 
 /* What 8 sequences at a time note of their rows, one bit a lane: whether there are ties; if so, of
