@@ -10,6 +10,9 @@ SHARED = "skchmm._kernels._cython"
 
 # Portable flags only: kernels that profit from wider vectors choose at run time.
 FLAGS = [] if os.name == "nt" else ["-O3", "-g0", "-fno-math-errno", "-fno-trapping-math"]
+# Files that are translated, and compiled, at a time.
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+JOBS = int(os.environ.get("SKCHMM_BUILD_JOBS") or CORES)
 # More of them, after these: for sanitizers.
 MORE_FLAGS = os.environ.get("SKCHMM_FLAGS", "").split()
 FLAGS += MORE_FLAGS
@@ -47,7 +50,7 @@ if __name__ == "__main__":
     setup(
         ext_modules=cythonize(
             extensions,
-            nthreads=int(os.environ.get("SKCHMM_BUILD_JOBS", "0")),
+            nthreads=JOBS if JOBS > 1 and os.name != "nt" else 0,
             shared_utility_qualified_name=SHARED,
             compiler_directives={
                 "language_level": 3,
@@ -55,7 +58,10 @@ if __name__ == "__main__":
                 "wraparound": False,
                 "cdivision": True,
                 "initializedcheck": False,
-                "freethreading_compatible": True,
+                # Not said until tests/inference/test_stress.py has passed on such a Python, see
+                # doc/developers.rst: there the interpreter turns its lock on when it imports them.
+                "freethreading_compatible": False,
             },
-        )
+        ),
+        options={"build_ext": {"parallel": JOBS}},
     )
