@@ -5,7 +5,6 @@ several of them. Covariances are compact: spherical (k,), diag (k, d), full (k, 
 """
 
 import numpy as np
-from sklearn.cluster import KMeans
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils import check_random_state
 from sklearn.utils.random import sample_without_replacement
@@ -13,11 +12,14 @@ from sklearn.utils.random import sample_without_replacement
 from .._kernels.data.normal import MAX_FULL_COLUMNS, diagonal_log_densities, full_log_densities
 from .._kernels.data.statistics import diagonal_moments, outer_moments
 from .base import check_posteriors
+from .clustering import kmeans_centres
 
 LOG_2PI = np.log(2 * np.pi)
 COVARIANCE_TYPES = ("spherical", "diag", "full", "tied")
 
-MAX_KMEANS_ROWS = 20_000  # start values need no more
+# Start values need no more rows and starts, where they need not be hmmlearn's.
+MAX_KMEANS_ROWS, KMEANS_STARTS = 5_000, 3
+ALL_KMEANS_STARTS = 10
 
 _BATCH = 16_384  # values in a batch of rows, whose temporaries then stay in the cache
 _LONG_BATCH = 1 << 20  # the same where a batch is looked at once
@@ -393,8 +395,8 @@ def start_centres(X, n_centres, *, init, random_state, max_rows=MAX_KMEANS_ROWS)
             rng = check_random_state(random_state)
             X = X[np.sort(sample_without_replacement(n, max_rows, random_state=rng))]
             enough = len(_distinct_rows(X, n_centres))
-        kmeans = KMeans(n_clusters=enough, n_init=10, random_state=random_state)
-        centres = kmeans.fit(X).cluster_centers_
+        n_starts = ALL_KMEANS_STARTS if max_rows is None else KMEANS_STARTS
+        centres = kmeans_centres(X, enough, n_starts, random_state)
     else:
         rng = check_random_state(random_state)
         centres = _distinct_rows(X, enough, rng.permutation(n))

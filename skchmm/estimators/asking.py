@@ -30,8 +30,8 @@ class AskingMixin:
 
     def _answer_each(self, sequences, ask):
         """``ask(chain, frames)`` for each sequence; empty where that chain has no feasible path."""
-        frames, ranges = self._frames(sequences), sequences.ranges
-        answers = [ask(self._chain(), frames.part(*steps)) for steps in ranges]
+        frames, ranges, chain = self._frames(sequences), sequences.ranges, self._chain()
+        answers = [ask(chain, frames.part(*steps)) for steps in ranges]
         bad = [s for s, found in enumerate(answers) if len(found) == 0]
         if bad:
             for s, chain in other_chains(self, sequences, frames, bad).items():

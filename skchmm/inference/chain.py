@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._kernels.discrete.causal import causal_marginals
+from .._kernels.discrete.causal_sums import causal_sums
 from .._kernels.discrete.draws import draw_paths
 from .._kernels.discrete.forward_backward import forward_backward
 from .._kernels.discrete.log_space import forward_backward_log
@@ -27,6 +28,7 @@ from .levels import HUGE, add_levels, take_off_levels
 from .schedule import spread, work_through
 from .settings import settings
 
+SMALLEST_IN_SUMS = 2.0**-100  # of weights, for causal_sums
 LOG_SMALLEST = -600.0  # well above the logarithm of the smallest double
 
 
@@ -103,9 +105,12 @@ class ScoredChain:
 
     def best_feasible(self, frames, offsets, *, n_jobs=None):
         """The paths in the graph with the largest sums of frame scores: (state indices, sums)."""
+        return _decode(self._weightless, frames, offsets, None, n_jobs)
+
+    @cached_property
+    def _weightless(self):
         S = self.graph.n_states
-        free = ScoredChain(self.graph.free, np.zeros(S), np.zeros((S, S)))
-        return _decode(free, frames, offsets, None, n_jobs)
+        return ScoredChain(self.graph.free, np.zeros(S), np.zeros((S, S)))
 
     def completes(self, frames):
         """Whether one sequence has a feasible path, whatever its probability."""
@@ -196,6 +201,12 @@ class Chain(ScoredChain):
     def delay_products(self):
         return products_of(self)
 
+    @cached_property
+    def _live(self):
+        """Which nodes are live at each step, and at which steps all of them are."""
+        live = Live(self.graph).table
+        return live, live.all(axis=1).astype(np.uint8)
+
     def has(self, startprob, transmat):
         """Whether these are the chain's parameters."""
         return np.array_equal(self.start, startprob) and np.array_equal(self.transmat, transmat)
@@ -249,13 +260,27 @@ class Chain(ScoredChain):
     def filter(self, frames, offsets, *, n_jobs=None):
         """P(x_t | y_0..y_t, a completion is feasible), (n_steps, S); NaN once no path is left."""
         self._check(frames, offsets)
-        live, out = Live(self.graph).table, np.empty((frames.n_steps, self.graph.n_states))
+        graph, out = self.graph, np.empty((frames.n_steps, self.graph.n_states))
+        live, all_live = self._live
+        sums = graph.n_edges > 0 and self.smallest_weight >= SMALLEST_IN_SUMS and not self.only_logs
+        redo = np.ones(len(offsets) - 1, dtype=np.uint8)
+        table, by_node, lossy = None, False, None
+        if sums and frames.rows is not None:
+            table, _, lossy = scale_rows(frames.table, self.smallest_weight)
+            table, by_node = _by_node(graph, table, frames)
 
         def run(begin, end):
-            causal_marginals(
-                self.graph.layout, self.log_weights, self.log_start, frames.table, frames.rows,
-                offsets, begin, end, live, out,
-            )  # fmt: skip
+            if sums:
+                causal_sums(
+                    graph.layout, self.sum_entries, self.weights, self.first, self.log_start,
+                    frames.table, table, by_node, lossy, frames.rows, offsets, begin, end, live,
+                    all_live, self.smallest_weight, redo, out,
+                )  # fmt: skip
+            for s in begin + np.flatnonzero(redo[begin:end]):
+                causal_marginals(
+                    graph.layout, self.log_weights, self.log_start, frames.table, frames.rows,
+                    offsets, s, s + 1, live, out,
+                )  # fmt: skip
 
         spread(run, offsets, n_jobs)
         return out

@@ -163,14 +163,16 @@ class Explainer:
         self.rules = [build(part, self.states, max_nodes).minimal() for part in constraints]
         self.zero_starts, self.zero_transitions = zero_starts, zero_transitions
         self._chain_of, self._max_nodes = chain_of, max_nodes
-        self._products, self._chains = {}, {}
+        self._products, self._chains, self._conflicts = {}, {}, {}
 
     def explain(self, sequence, frames, known=None):
         """Explain one infeasible sequence, in whose frames known labels are held."""
-        allowed = frames.dense() > -np.inf
-        conflict = _Conflict(self, allowed, frames.gaps)
-        possible = Frames(np.where(allowed, 0.0, -np.inf), gaps=frames.gaps)
-        position, forward_position = self.chain.death(possible)
+        allowed = frames.table > -np.inf
+        if frames.index is not None:
+            allowed = None if allowed.all() else allowed[frames.index]
+        if allowed is None or allowed.all():
+            allowed = np.broadcast_to(True, (frames.n_steps, frames.n_states))
+        conflict, position, forward_position = self._conflict(allowed, frames.gaps)
         states = self.states
         held = {t: None if known is None else known.states_at(t) for t in conflict.steps}
         return Explanation(
@@ -189,6 +191,15 @@ class Explainer:
             forward_position=forward_position,
             smallest=conflict.smallest and not conflict.gave_up,
         )
+
+    def _conflict(self, allowed, gaps):
+        """The smallest conflict and where the last path dies; many sequences have the same ones."""
+        bits = b"" if 0 in allowed.strides else np.packbits(allowed).tobytes()
+        key = len(allowed), bits, gaps if gaps is None else gaps.tobytes()
+        if key not in self._conflicts:
+            possible = Frames(np.where(allowed, 0.0, -np.inf), gaps=gaps)
+            self._conflicts[key] = _Conflict(self, allowed, gaps), *self.chain.death(possible)
+        return self._conflicts[key]
 
     def trial(self, rules, zero_starts, zero_transitions):
         """The chain of some rules and some zeros, None where it grows too large."""

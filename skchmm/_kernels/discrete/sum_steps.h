@@ -34,21 +34,7 @@ typedef struct {
 
 #else
 
-TARGET static W8 NAME(row_sums)(const Blocks *b, int64_t i, const double *weights,
-                              const double *before)
-{
-    W8 sum = SPREAD(0.0), second = sum;
-    int64_t k = b->start[i], shifted = b->shifted[i], end = b->start[i + 1];
-    for (; k + 1 < shifted; k += 2) {
-        sum = FMA(SPREAD(before[b->source[k]]), LOAD(weights + 8 * k), sum);
-        second = FMA(SPREAD(before[b->source[k + 1]]), LOAD(weights + 8 * k + 8), second);
-    }
-    for (; k < shifted; k++)
-        sum = FMA(SPREAD(before[b->source[k]]), LOAD(weights + 8 * k), sum);
-    for (; k < end; k++)
-        second = FMA(LOAD(before + b->source[k]), LOAD(weights + 8 * k), second);
-    return ADD(sum, second);
-}
+#include "discrete/row_sums.h"
 
 /* out = emit * (before W); the sum of out. *tiny: some positive sum before emit is below floor. */
 TARGET static double NAME(sum_step)(const Blocks *b, const double *weights, const double *before,

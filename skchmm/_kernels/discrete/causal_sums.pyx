@@ -1,0 +1,302 @@
+"""Marginals given the observations so far, in probabilities: what causal.pyx does by logarithms.
+
+The first way is that of forward_backward.pyx, rows of doubles that are rescaled as a whole, with
+its way to see that a sum is too small to rely on. Where that happens, or an emission is too small
+for a double, every node gets an exponent of its own for the rest of the sequence: its value is
+p(m) 2^(256 x(m)) with p(m) between 2^-128 and 2^128. In a sum only terms with the largest exponent
+and the one below count: weights are at least 2^-100.
+"""
+from libc.math cimport INFINITY, M_LN2, NAN, exp, floor
+from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.string cimport memset
+
+from ..shared.emit cimport BATCH, Emit, emit_row, run_length
+from ..shared.interrupt cimport Watch, check, new_watch, stopped
+from ..shared.layout cimport Blocks, Graph, Layout, blocks_of, edges_into, epoch_of, frame
+from ..shared.layout cimport step_work
+from ..shared.memory cimport Memory
+from ..shared.scaling cimport log_lossy
+from ..simd.instructions cimport instructions_in_use
+
+
+cdef extern from "discrete/filter_steps.h" nogil:
+    const int *instructions
+
+    int64_t filter_run(const Blocks *, const double *weights, int64_t n, const double *table,
+                       const int32_t *rows, double floor, double *row, int64_t n_states,
+                       double *out, int *last, double least, double *room)
+
+instructions = instructions_in_use()
+
+cdef double TINY = 1e-200        # smaller sums may miss something
+cdef double LARGE = 2.0 ** 128, SMALL = 2.0 ** -128, DOWN = 2.0 ** -256, UP = 2.0 ** 256
+cdef double LOG_UP = 256 * M_LN2
+cdef int64_t NEVER = -(1 << 62)  # the exponent of a sum without terms
+cdef int64_t RUN = 1 << 14       # steps after which to look whether the call is to end
+
+
+cdef struct Model:
+    const double *weights        # by entry of the blocks of targets
+    const double *edge_weights
+    const double *start
+    const double *log_start
+    const double *log_table      # (rows, n_states)
+    const uint8_t *lossy         # by row, NULL where emissions are logarithms
+    double *room                 # for the emissions of a step, where they are
+    double least                 # ratios of emissions below e^least lose something
+    const uint8_t *live          # (steps, n_nodes); the last row holds on
+    const uint8_t *all_live      # (steps,)
+    int64_t last_live
+
+
+cdef inline double split(double value, int64_t *x) noexcept nogil:
+    """A positive value in range, and what that adds to its exponent."""
+    while value < SMALL:
+        value *= UP
+        x[0] -= 1
+    while value > LARGE:
+        value *= DOWN
+        x[0] += 1
+    return value
+
+
+cdef inline double highest(const double *row, int64_t n) noexcept nogil:
+    cdef int64_t i
+    cdef double top = row[0]
+    for i in range(1, n):
+        top = max(top, row[i])
+    return top
+
+
+cdef inline double emission(double value, int64_t *x, bint *huge) noexcept nogil:
+    """The emission with this logarithm, its exponent added to x."""
+    cdef double k
+    if not value > -INFINITY:
+        return 0.0
+    if value < -1e12:  # exponents of a long sequence could not hold it
+        huge[0] = True
+        return 0.0
+    k = floor(value / LOG_UP) + 1
+    x[0] += <int64_t> k
+    return exp(value - k * LOG_UP)
+
+
+cdef void first_values(const Graph *g, const Model *p, int64_t row, double *now, int64_t *x,
+                       bint *huge) noexcept nogil:
+    cdef int64_t i, m
+    cdef double k
+    cdef const double *logs = p.log_table + row * g.n_states
+    cdef double top = highest(logs, g.n_states)
+    memset(now, 0, g.stride * sizeof(double))
+    for i in range(g.n_states):
+        m = g.start_nodes[i]
+        if m >= 0 and p.log_start[i] > -INFINITY:
+            k = floor(p.log_start[i] / LOG_UP) + 1
+            x[m] = <int64_t> k
+            now[m] = exp(p.log_start[i] - k * LOG_UP) * emission(logs[i] - top, &x[m], huge)
+            if now[m] > 0.0:
+                now[m] = split(now[m], &x[m])
+
+
+cdef void next_values(const Graph *g, const Model *p, int64_t e, int64_t row,
+                      const double *emit, const double *before, const int64_t *x_before,
+                      double *now, int64_t *x, bint *huge) noexcept nogil:
+    """A step; `emit` by node, not read where the row is lossy."""
+    cdef int64_t m, k, n, top
+    cdef double total, term, level = 0.0
+    cdef const int32_t *start = edges_into(g, e)
+    cdef const double *logs = p.log_table + row * g.n_states
+    cdef bint by_logs = p.lossy == NULL or p.lossy[row]
+    if by_logs:
+        level = highest(logs, g.n_states)
+    for m in range(g.n_nodes):
+        top, total = NEVER, 0.0
+        for k in range(start[m], start[m + 1]):
+            n = g.sources[k]
+            term = before[n] * p.edge_weights[k]
+            if term > 0.0:
+                add(term, x_before[n], &total, &top)
+        x[m], now[m] = top, 0.0
+        if total > 0.0:
+            total = split(total, &x[m])
+            if by_logs:
+                total *= emission(logs[g.node_states[m]] - level, &x[m], huge)
+            else:
+                total *= emit[m]
+            if total > 0.0:
+                now[m] = split(total, &x[m])
+
+
+cdef inline void add(double term, int64_t x, double *total, int64_t *top) noexcept nogil:
+    """Add a term to a total with the exponent `top`."""
+    if x == top[0]:
+        total[0] += term
+    elif x > top[0]:
+        total[0] = term + (total[0] * DOWN if x == top[0] + 1 else 0.0)
+        top[0] = x
+    elif x == top[0] - 1:
+        total[0] += term * DOWN
+
+
+cdef void put(const Graph *g, const uint8_t *live, const double *now, const int64_t *x,
+              double *out) noexcept nogil:
+    """The marginals of the states over the live nodes."""
+    cdef int64_t m, i, d, top = NEVER
+    cdef double total = 0.0, value
+    for m in range(g.n_nodes):
+        if live[m] and now[m] > 0.0 and x[m] > top:
+            top = x[m]
+    for i in range(g.n_states):
+        out[i] = 0.0 if top > NEVER else NAN
+    for m in range(g.n_nodes):
+        if live[m] and now[m] > 0.0 and top - x[m] < 4:
+            value = now[m]
+            for d in range(top - x[m]):
+                value *= DOWN
+            out[g.node_states[m]] += value
+            total += value
+    for i in range(g.n_states if top > NEVER else 0):
+        out[i] /= total
+
+
+cdef bint filtered(const Graph *g, const Model *p, Emit *emit, int64_t origin, int64_t T,
+                   double *rows, int64_t *exponents, double *out, Watch *watch) noexcept nogil:
+    """The marginals of a sequence; False where they need logarithms.
+
+    There is room for two rows and for two rows of exponents.
+    """
+    cdef int64_t t = 0, e = 0, n, done, m, i, S = g.n_states, N = g.n_nodes, step
+    cdef int last = 0
+    cdef bint whole, alone = False, huge = False
+    cdef const double *b
+    cdef Blocks ahead
+    emit.batch = -1
+    step = frame(emit.rows, origin)
+    for i in range(S):
+        alone = alone or (g.start_nodes[i] >= 0 and 0.0 < p.start[i] < TINY)
+    b = emit_row(g, emit, origin, origin + T)
+    if p.lossy == NULL:
+        alone = alone or not scaled(g, b, p)
+        b = p.room
+    else:
+        alone = alone or p.lossy[step]
+    memset(exponents, 0, 2 * g.stride * sizeof(int64_t))
+    if alone:
+        first_values(g, p, step, rows, exponents, &huge)
+    else:
+        memset(rows, 0, g.stride * sizeof(double))
+        for i in range(S):
+            if g.start_nodes[i] >= 0:
+                rows[g.start_nodes[i]] = p.start[i] * b[g.start_nodes[i]]
+    put(g, p.live, rows, exponents, out)
+    t = 1
+    while t < T:
+        e = epoch_of(&g.epochs, t, e)
+        done = 0
+        if not alone:
+            whole = g.plain and p.all_live[min(t, p.last_live)]
+            n = 1
+            if whole and t >= p.last_live:
+                n = min(run_length(g, emit, origin, t, T, e), RUN)
+            n = until_lossy(p, emit.rows, origin + t, n)
+            b = emit_row(g, emit, origin + t, origin + T)
+            ahead = blocks_of(&g.ahead, e)
+            done = filter_run(&ahead, p.weights, n, emit.table if emit.by_node else b,
+                              emit.rows + origin + t if emit.by_node else NULL, TINY, rows, S,
+                              out + t * S if whole else NULL, &last, p.least, p.room)
+            if done and not whole:
+                put(g, p.live + min(t, p.last_live) * N, rows + last * g.stride, exponents,
+                    out + t * S)
+            t += done
+            if done == n > 0:
+                if stopped(watch, done):
+                    return False
+                continue
+            alone = True
+            for m in range(N):
+                if rows[last * g.stride + m] > 0.0:
+                    rows[last * g.stride + m] = split(
+                        rows[last * g.stride + m], &exponents[last * g.stride + m])
+        step = frame(emit.rows, origin + t)
+        b = emit_row(g, emit, origin + t, origin + T)
+        next_values(g, p, e, step, b, rows + last * g.stride, exponents + last * g.stride,
+                    rows + (1 - last) * g.stride, exponents + (1 - last) * g.stride, &huge)
+        last = 1 - last
+        put(g, p.live + min(t, p.last_live) * N, rows + last * g.stride,
+            exponents + last * g.stride, out + t * S)
+        t += 1
+        if huge or stopped(watch, 1):
+            return False
+    return not huge
+
+
+cdef bint scaled(const Graph *g, const double *logs, const Model *p) noexcept nogil:
+    """The emissions of the first step, into room; False if doubles lose something of them."""
+    cdef double top = highest(logs, g.n_nodes)
+    cdef int64_t m
+    if not top > -INFINITY:
+        return False
+    for m in range(g.n_nodes):
+        p.room[m] = exp(logs[m] - top)
+        if -INFINITY < logs[m] - top < p.least:
+            return False
+    return True
+
+
+cdef inline int64_t until_lossy(const Model *p, const int32_t *rows, int64_t first,
+                                int64_t n) noexcept nogil:
+    """How many of n steps come before one whose row is lossy."""
+    cdef int64_t t
+    for t in range(n if p.lossy != NULL else 0):
+        if p.lossy[frame(rows, first + t)]:
+            return t
+    return n
+
+
+def causal_sums(Layout layout,                     # IN
+                const double[::1] weights,         # IN, by entry of the blocks of targets
+                const double[::1] edge_weights,    # IN, one an edge, zero or at least 2^-100
+                const double[::1] start,           # IN
+                const double[::1] log_start,       # IN
+                const double[:, ::1] log_table,    # IN, frames
+                const double[:, ::1] table,        # IN or None, with row_lossy: scale_rows
+                bint by_node,                      # IN, columns of `table` are nodes, not states
+                const uint8_t[::1] row_lossy,      # IN or None
+                const int32_t[::1] rows,           # IN or None: row t of a table is step t
+                const int64_t[::1] offsets,        # IN
+                int64_t begin, int64_t end,        # IN, sequences
+                const uint8_t[:, ::1] live,        # IN, by step; the last row holds on
+                const uint8_t[::1] all_live,       # IN, whether every node of a row is live
+                double smallest,                   # IN, the smallest weight
+                uint8_t[::1] redo,                 # OUT, 1: needs logarithms
+                double[:, ::1] out):               # OUT (n_steps, S), NaN once no path is left
+    """Fill the rows of sequences begin..end-1 of a graph that has nodes and edges."""
+    cdef const Graph *g = &layout.graph
+    cdef Model model
+    cdef Emit emit
+    cdef int64_t s
+    cdef Watch watch = new_watch(2 * step_work(g))
+    cdef Memory memory = Memory()
+    cdef double *two = memory.rows(2, g.stride)
+    cdef int64_t *exponents = <int64_t *> memory.room(2 * g.stride * sizeof(int64_t))
+    if begin == end:
+        return
+    model.weights, model.edge_weights = &weights[0], &edge_weights[0]
+    model.start, model.log_start = &start[0], &log_start[0]
+    model.log_table, model.least = &log_table[0, 0], log_lossy(smallest)
+    model.lossy, model.room = NULL, NULL
+    model.live, model.all_live, model.last_live = &live[0, 0], &all_live[0], live.shape[0] - 1
+    emit.by_node = by_node
+    emit.rows = NULL if rows is None else &rows[0]
+    emit.buffer = memory.rows(1 if by_node else BATCH, g.stride)
+    if table is None:
+        emit.table, model.room = model.log_table, memory.rows(1, g.stride)
+        for s in range(BATCH * g.stride):
+            emit.buffer[s] = -INFINITY  # also in the lanes without a node
+    else:
+        emit.table, model.lossy = &table[0, 0], &row_lossy[0]
+    with nogil:
+        for s in range(begin, end):
+            redo[s] = not filtered(g, &model, &emit, offsets[s], offsets[s + 1] - offsets[s], two,
+                                   exponents, &out[offsets[s], 0], &watch)
+        check()

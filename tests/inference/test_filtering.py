@@ -1,0 +1,60 @@
+"""`filter_proba` in probabilities is what it is by logarithms, however small the numbers get."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from skchmm import ConstrainedHMM
+from skchmm.constraints import AtMostVisits, Window
+from skchmm.inference import chain
+
+RULES = [None, AtMostVisits(0, 2), Window(0, 0, 5)]
+SCALES = [1, 30, 300, 3000, 1e14]
+
+
+@pytest.mark.filterwarnings("ignore::skchmm.exceptions.InfeasibleSequenceWarning")
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("rule", RULES)
+def test_probabilities_against_logarithms(rule, scale, monkeypatch):
+    rng = np.random.default_rng(int(scale) % 97)
+    for holes in (0.0, 0.05):
+        S = int(rng.integers(2, 12))
+        A = rng.dirichlet(np.full(S, 0.3), S)
+        A[A < 1e-3] = 0
+        A /= A.sum(axis=1, keepdims=True)
+        X = [scale * rng.normal(size=(n, S)) for n in (1, 2, 150)]
+        for x in X:
+            x[rng.random(x.shape) < holes] = -np.inf
+            x[np.isneginf(x).all(axis=1), 1] = 0.0
+
+        def answers(S=S, A=A, X=X):
+            model = ConstrainedHMM.from_parameters(
+                np.full(S, 1 / S), A, constraints=rule, on_infeasible="warn"
+            )
+            try:
+                return np.concatenate(model.filter_proba(X))
+            except ValueError as error:  # where observations and transitions exclude all paths
+                return str(error)
+
+        found = answers()
+        with monkeypatch.context() as patch:
+            patch.setattr(chain, "SMALLEST_IN_SUMS", 2.0)
+            expected = answers()
+        if isinstance(expected, str):
+            assert found == expected
+        else:
+            assert_allclose(found, expected, rtol=0, atol=1e-12)
+
+
+def test_frames_by_symbol_and_by_step_agree():
+    rng = np.random.default_rng(0)
+    table = 40 * rng.normal(size=(7, 4))
+    symbols = rng.integers(7, size=500)
+    A = rng.dirichlet(np.ones(4), 4)
+    model = ConstrainedHMM.from_parameters(A[0], A, constraints=AtMostVisits(0, 50))
+    rows = model.filter_proba(table[symbols])
+    from skchmm.emissions.base import Frames
+
+    by_symbol = model._chain().filter(Frames(table, symbols), np.array([0, 500]))
+    assert_allclose(by_symbol, rows, rtol=0, atol=1e-12)
+    assert_allclose(rows.sum(axis=1), 1)
