@@ -194,7 +194,7 @@ class ChunksMixin(CountingMixin):
         >>> model.transmat_.shape
         (2, 2)
         """
-        return self._fit_spread(Spread(chunks, map, per_task))
+        return self._fit_spread(Spread(chunks, map, per_task, self.verbose))
 
     def _fit_spread(self, spread):
         self._check_parameters()

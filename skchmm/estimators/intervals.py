@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Collection
 from copy import copy, deepcopy
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from ..controller.progress import duration
+from ..controller.progress import Counted
 from ..emissions.scales import Generator, Simplex, scales_of
 from ..exceptions import InfeasibleSequenceError, warn
 from ..sequences.forms import read_labels
@@ -132,13 +131,12 @@ class IntervalsMixin:
 
     def _run(self, function, items, what):
         """A function of each item, in parallel."""
-        results, since = [], perf_counter()
+        results = []
         jobs = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")
-        for done, result in enumerate(jobs(delayed(function)(item) for item in items), start=1):
-            results.append(result)
-            if self.verbose:
-                left = (perf_counter() - since) / done * (len(items) - done)
-                print(f"{what} {done} of {len(items)}  {duration(left)} left", flush=True)
+        with Counted("computed", len(items), f"{what}s", self.verbose) as progress:
+            for result in jobs(delayed(function)(item) for item in items):
+                results.append(result)
+                progress.tell(len(results))
         return np.array(results) if what == "score" else results
 
 
