@@ -13,6 +13,7 @@ from skchmm.plotting import (
     DurationDisplay,
     HistoryDisplay,
     JumpPathDisplay,
+    SequenceDisplay,
     TransitionDisplay,
     durations,
 )
@@ -217,3 +218,19 @@ def test_long_labels_of_a_controller_are_in_a_key():
     assert not any("number" in text for text in texts(ax) if text != key)
     short = ControllerDisplay(skchmm.compile(Precedence("c", "a"), list("abcd"))).plot().ax_
     assert not any("#" in text for text in texts(short))
+
+
+def test_of_many_labels_those_that_are_seen_are_named():
+    labels = [f"s{k}" for k in range(40)]
+    rates = np.full((40, 40), 0.01) - np.diag([0.01] * 40)
+    X = np.full((3, 40), -9.0)
+    X[[0, 1, 2], [30, 35, 38]] = 0.0
+    timed = CTConstrainedHMM.from_parameters(np.full(40, 1 / 40), rates, states=labels)
+    display = JumpPathDisplay.from_estimator(timed, X, times=[0, 1, 5])
+    assert legend_texts(display.ax_) == ["s30", "s35", "s38"]
+    model = ConstrainedHMM.from_parameters(
+        np.full(40, 1 / 40), np.full((40, 40), 1 / 40), states=labels
+    )
+    figure = SequenceDisplay.from_estimator(model, X).figure_
+    named = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert {"s30", "s35", "s38"} <= set(named)
