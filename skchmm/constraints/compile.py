@@ -1,6 +1,7 @@
 """From constraints to one controller, and from a path to a verdict."""
 
 from collections.abc import Collection, Hashable
+from contextlib import nullcontext
 from typing import Any
 
 from ..controller import Controller, conflicts, everything, intersection
@@ -92,12 +93,12 @@ def compile(
         hard = [part for part in parts if not isinstance(part, Soft)]
         controller = compile(hard, states, max_nodes=max_nodes, verbose=verbose)
         return add_soft(controller, soft, max_nodes)._compiled_from(parts, controller)
-    progress = Counted("compiled", len(parts), "constraints") if verbose else None
     controllers = []
-    for part in parts:
-        controllers.append(_checked(part, states, max_nodes))
-        if progress is not None:
-            progress.tell(len(controllers))
+    with Counted("compiled", len(parts), "constraints") if verbose else nullcontext() as progress:
+        for part in parts:
+            controllers.append(_checked(part, states, max_nodes))
+            if progress is not None:
+                progress.tell(len(controllers))
     names = [short(part) for part in parts]
     product = intersection(controllers, names=names, max_nodes=max_nodes, verbose=verbose)
     if accepts_nothing(product):

@@ -22,12 +22,12 @@ SCHEMES = {
 class TagScheme(Constraint):
     """The tags are a valid sequence of a tag scheme, so that every entity can be read off.
 
-    A tag is `outside`, or a prefix, the separator and an entity, as ``"B-PER"``. A path satisfies
-    it if and only if, for every entity e,
+    A tag is `outside`, or a prefix, the separator and an entity, as in ``"B-PER"``. A path is valid
+    if and only if, for every entity e,
 
     - "BIO" (also called IOB2): every I-e follows directly on B-e or I-e;
-    - "IOB1": every B-e follows directly on B-e or I-e, since there B only parts two entities e
-      that touch;
+    - "IOB1": every B-e follows directly on B-e or I-e, because in this scheme B only separates
+      two entities e that touch;
     - "BILOU": every I-e and L-e follows directly on B-e or I-e, and every B-e and I-e is followed
       directly by I-e or L-e; U-e stands alone;
     - "BMES": the same with M, E and S in the places of I, L and U.

@@ -14,7 +14,7 @@ from .log_vectors import LogVectors
 
 
 class _PairGraph(AugmentedGraph):
-    """All live pairs as they are."""
+    """All reachable pairs as they are."""
 
     def _merge(self, tables, live, states, accept):
         return np.arange(len(states))
@@ -34,7 +34,7 @@ class PathChain(ContinuousChain):
 
     @property
     def decoder(self):
-        """The chain on all live pairs of a state and a state of the controller.
+        """The chain on all reachable pairs of a state and a controller state.
 
         Pairs with the same future are one node of the graph where the chain has zeros. For sums
         that makes no difference. But the best pairs at the observations should not depend on it.

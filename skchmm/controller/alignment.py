@@ -117,9 +117,9 @@ class AligningMixin:
 
         Notes
         -----
-        A shortest way over pairs of a step of the path and a controller state, of which only those
-        are looked at that cost no more than about twice the result. Rules that depend on time
-        count the steps of the path after the edits.
+        This is a shortest path over pairs of a step and a controller state. Only pairs that cost at
+        most about twice the result are visited. Rules that depend on time count the steps of the
+        path after the edits.
 
         Examples
         --------

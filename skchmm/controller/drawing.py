@@ -1,9 +1,13 @@
 """Pictures of a controller: Graphviz text, and matplotlib."""
 
+import re
+
 import numpy as np
 
 _RADIUS = 0.22
 _SHOWN = 6  # labels written on an arrow before the rest is only counted
+_LONGEST = 14  # of a label on an arrow; with longer ones a key beside the graph explains numbers
+_IN_KEY = 24
 
 
 def _edges(controller):
@@ -29,9 +33,24 @@ def to_dot(controller):
     return "\n".join([*lines, "}"])
 
 
-def _caption(controller, parts):
+def _names(controller):
+    """What to call the labels on arrows."""
+    texts = [str(label) for label in controller.states]
+    if max(map(len, texts)) <= _LONGEST:
+        return texts
+    return [f"#{k}" for k in range(1, len(texts) + 1)]
+
+
+def _key(controller, captions):
+    """Which labels the numbers on arrows stand for."""
+    used = {int(number) for text in captions for number in re.findall(r"#(\d+)", text)}
+    lines = [f"#{k}  {controller.states[k - 1]}" for k in sorted(used)]
+    more = [f"… and {len(lines) - _IN_KEY} more"] if len(lines) > _IN_KEY else []
+    return "\n".join([*lines[:_IN_KEY], *more])
+
+
+def _caption(states, controller, parts):
     """What is written on an arrow: the labels, or what they leave out where that is shorter."""
-    states = controller.states
     bounds = [*controller.epochs.tolist(), None]
     lines, spans = [], []
     for e, labels in parts:
@@ -107,8 +126,14 @@ def plot(controller, ax):
         places[0] - (3 * _RADIUS, 0),
         arrowprops={"arrowstyle": "-|>", "color": ink},
     )
-    for (q, there), parts in _edges(controller).items():
-        _draw_edge(ax, places[q], places[there], _caption(controller, parts), ink, paper, places)
+    names = _names(controller)
+    edges = {ends: _caption(names, controller, parts) for ends, parts in _edges(controller).items()}
+    for (q, there), caption in edges.items():
+        _draw_edge(ax, places[q], places[there], caption, ink, paper, places)
+    if names != [str(label) for label in controller.states]:
+        key = _key(controller, edges.values())
+        style = {"ha": "left", "va": "center", "fontsize": "small", "color": ink}
+        ax.text(1.02, 0.5, key, transform=ax.transAxes, **style)
     low, high = places.min(axis=0) - 1, places.max(axis=0) + 1
     ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal")
     return ax

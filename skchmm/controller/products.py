@@ -1,6 +1,7 @@
 """Products of controllers: intersection and union."""
 
 from collections.abc import Iterable
+from contextlib import nullcontext
 
 import numpy as np
 
@@ -108,26 +109,28 @@ def _fold(controllers, every, max_nodes, verbose):
     """Multiply one at a time, minimising in between, the best partner next; or None."""
     rest = sorted(controllers, key=lambda c: len(c.accept))
     result, work = rest.pop(0), 0
-    progress = Counted("multiplied", len(controllers), "constraints") if verbose else None
-    while rest:
-        # Minimising in between costs more than it is likely to save, at some point.
-        if len(result.accept) >= 10_000 or work > _FOLD_WORK:
-            return _product([result, *rest], every, max_nodes)
-        best, most, spent = None, np.inf, 0
-        for k in range(min(len(rest), 16)):
-            if best is not None and spent > _STEP_WORK:
-                break
-            trial = _product([result, rest[k]], every, max_nodes, most)
-            spent += result.tables.size if trial is None else trial.tables.size
-            if trial is not None and (best is None or len(trial.accept) < len(best[1].accept)):
-                best, most = (k, trial), 2 * len(trial.accept) + 64
-        if best is None:
-            return None
-        work += spent
-        rest.pop(best[0])
-        result = best[1]
-        if progress is not None:
-            progress.tell(len(controllers) - len(rest), f", {len(result.accept)} automaton states")
+    counted = Counted("multiplied", len(controllers), "constraints") if verbose else nullcontext()
+    with counted as progress:
+        while rest:
+            # Minimising in between costs more than it is likely to save, at some point.
+            if len(result.accept) >= 10_000 or work > _FOLD_WORK:
+                return _product([result, *rest], every, max_nodes)
+            best, most, spent = None, np.inf, 0
+            for k in range(min(len(rest), 16)):
+                if best is not None and spent > _STEP_WORK:
+                    break
+                trial = _product([result, rest[k]], every, max_nodes, most)
+                spent += result.tables.size if trial is None else trial.tables.size
+                if trial is not None and (best is None or len(trial.accept) < len(best[1].accept)):
+                    best, most = (k, trial), 2 * len(trial.accept) + 64
+            if best is None:
+                return None
+            work += spent
+            rest.pop(best[0])
+            result = best[1]
+            if progress is not None:
+                size = f", {len(result.accept)} automaton states"
+                progress.tell(len(controllers) - len(rest), size)
     return result
 
 

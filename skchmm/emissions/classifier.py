@@ -16,7 +16,7 @@ from .sklearn_models import ModelEmission, fit_clone
 
 
 class ClassifierEmission(ModelEmission):
-    """Any classifier with ``predict_proba``, turned round by Bayes' rule.
+    """Any classifier; its probabilities are divided by the class priors.
 
     The log-likelihood is scale * (log P(state | row) - log P(state)), up to a term that all states
     share. Rows missing as a whole are marginalised out; other missing values are left to the
@@ -34,8 +34,9 @@ class ClassifierEmission(ModelEmission):
         Whether the classifier is fitted already and stays as it is. scikit-learn's
         ``FrozenEstimator`` says so too. Then no labels are needed: EM learns the transitions.
     scale : float, default=1.0
-        How much the classifier counts (an inverse temperature). Less than 1 suits one that is too
-        sure, or whose rows repeat what the rows before have said; 0 ignores it.
+        How much weight the classifier has (an inverse temperature). Choose less than 1 for a
+        classifier that is too sure of itself, or if neighbouring rows contain the same
+        information. With 0 the classifier is ignored.
     priors : None, dict or array of shape (n_states,), default=None
         P(state) in the data that the classifier was fitted to, by label or in the order of
         `classes_`. By default the shares of the states in the labelled training rows; without

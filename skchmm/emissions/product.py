@@ -41,8 +41,8 @@ class Product(Emission):
     joined by ``_``: ``set_params(age__min_covar=0.1)``, or in a grid search over a model
     ``emission__x_y__covariance_type``.
 
-    EM starts with the first emission that k-means can start; the others start from what that one
-    says of the rows.
+    EM starts from k-means on the columns of the first emission that supports it. The others start
+    from the states that this gives to the rows.
 
     See Also
     --------

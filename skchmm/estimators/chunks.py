@@ -165,8 +165,8 @@ class ChunksMixin(CountingMixin):
             Any map that keeps the order: that of an executor, or a function that calls joblib,
             Dask, Ray or Spark. What it is given can be pickled.
         per_task : int, default=1
-            Chunks that a task works through: 1, 2, 4, 8, ... It changes nothing in the result, but
-            how many results come back.
+            Number of chunks in one task: 1, 2, 4, 8, ... Each task returns one result. What is
+            learned does not depend on it.
 
         Returns
         -------
@@ -196,7 +196,7 @@ class ChunksMixin(CountingMixin):
         >>> model.transmat_.shape
         (2, 2)
         """
-        return self._fit_spread(Spread(chunks, map, per_task))
+        return self._fit_spread(Spread(chunks, map, per_task, self.verbose))
 
     def _fit_spread(self, spread):
         self._check_parameters()

@@ -46,8 +46,8 @@ class CountingMixin:
     ) -> Self:
         """Learn from more labelled sequences, as if all had come at once.
 
-        The first call begins anew, whatever `fit` has learned. New labels and new symbols may turn
-        up in any call, unless they were declared (``states=``, ``Categorical(symbols=...)``).
+        The first call forgets what `fit` has learned. New labels and new symbols may appear in
+        any call, unless they were declared (``states=``, ``Categorical(symbols=...)``).
 
         Parameters
         ----------

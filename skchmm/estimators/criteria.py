@@ -99,8 +99,8 @@ class CriteriaMixin:
     ) -> float:
         """The integrated completed likelihood: `bic` with log P(best path, Y).
 
-        The lower, the better. It prefers states that are well apart, since a path that is one of
-        many has little probability.
+        Smaller is better. It prefers states that are well separated: if many paths are similarly
+        probable, each of them has a small probability.
 
         Parameters
         ----------

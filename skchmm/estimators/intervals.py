@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Collection
 from copy import copy, deepcopy
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from ..controller.progress import duration
+from ..controller.progress import Counted
 from ..emissions.scales import Generator, Simplex, scales_of
 from ..exceptions import InfeasibleSequenceError, warn
 from ..sequences.forms import read_labels
@@ -52,14 +51,14 @@ class IntervalsMixin:
         level : float, default=0.95
             The share of intervals that contain the true value, if the model is right.
         method : {"information", "bootstrap"}, default="information"
-            By the observed information: the curvature of the log-likelihood at the fitted
-            parameters, which must be those of its maximum. Or by fits of the model to draws from
-            itself, as many and as long as the data: slower, and better for few data and
-            parameters near a bound.
+            "information": from the curvature of the log-likelihood at the fitted parameters,
+            which must be a maximum. "bootstrap": from fits of the model to draws from itself, as
+            many and as long as the data. The bootstrap is slower. It is better for few data, and
+            for parameters near a bound.
         n_draws : int, default=200
-            Of the bootstrap.
+            Number of draws of the bootstrap.
         random_state : int, RandomState or None
-            Of the bootstrap. Default: the parameter of the estimator.
+            For the draws of the bootstrap. Default: the parameter of the estimator.
         times : the observation times, in continuous time
 
         Returns
@@ -72,12 +71,12 @@ class IntervalsMixin:
 
         Notes
         -----
-        Differences of the score give the curvature. The score is exact: that of the expected
-        statistics (Fisher's identity). Intervals are found on scales without bounds (logarithms,
-        log odds) and brought back. `n_jobs` runs both methods in parallel, and ``verbose`` says how
-        far they are.
+        The curvature is computed from differences of the score. The score itself is exact: that of
+        the expected statistics (Fisher's identity). Intervals are computed on scales without bounds
+        (logarithms, log odds) and transformed back. Both methods run in parallel with `n_jobs`, and
+        show their progress with ``verbose``.
 
-        Rules count: the likelihood is log P(Y, Acc), and draws obey them.
+        The rules are taken into account: the likelihood is log P(Y, Acc), and draws obey the rules.
 
         Examples
         --------
@@ -132,13 +131,12 @@ class IntervalsMixin:
 
     def _run(self, function, items, what):
         """A function of each item, in parallel."""
-        results, since = [], perf_counter()
+        results = []
         jobs = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")
-        for done, result in enumerate(jobs(delayed(function)(item) for item in items), start=1):
-            results.append(result)
-            if self.verbose:
-                left = (perf_counter() - since) / done * (len(items) - done)
-                print(f"{what} {done} of {len(items)}  {duration(left)} left", flush=True)
+        with Counted("computed", len(items), f"{what}s", self.verbose) as progress:
+            for result in jobs(delayed(function)(item) for item in items):
+                results.append(result)
+                progress.tell(len(results))
         return np.array(results) if what == "score" else results
 
 

@@ -96,7 +96,7 @@ class LikelihoodModel(
         if y is None and type(X) in (list, tuple) and X and type(X[0]) is np.memmap:
             chunks = chunks_of_files(X, sample_weight, **({"times": None} | times))
             if chunks is not None:
-                return self._fit_spread(Spread(chunks, map, 1))
+                return self._fit_spread(Spread(chunks, map, 1, self.verbose))
         self._check_parameters()
         sequences = self._read(X, lengths, groups, reset=True, **times)
         labels = None if y is None else read_labels(y, sequences)

@@ -27,18 +27,19 @@ def in_parts(task, ask, frames, offsets, n_jobs):
     """
     n_sequences, results, begin = len(offsets) - 1, [], 0
     block = WIDTH * threads_of(n_jobs)
-    progress, n_steps = Counted(task, n_sequences, "sequences"), 0
-    while begin < n_sequences:
-        # As many blocks as fit, but one at least; what is left in the end may fill none.
-        end = int(np.searchsorted(offsets, offsets[begin] + n_steps, side="right")) - 1
-        if end < n_sequences:
-            end = min(begin + max((end - begin) // block, 1) * block, n_sequences)
-        cut = offsets[begin : end + 1] - offsets[begin]
-        results.append(ask(_frames_of(frames, offsets, begin, end), cut))
-        begin = end
-        progress.tell(begin)
-        pace = (perf_counter() - progress.since) / offsets[begin]
-        n_steps = int(SECONDS / pace)
+    with Counted(task, n_sequences, "sequences") as progress:
+        n_steps = 0
+        while begin < n_sequences:
+            # As many blocks as fit, but one at least; what is left in the end may fill none.
+            end = int(np.searchsorted(offsets, offsets[begin] + n_steps, side="right")) - 1
+            if end < n_sequences:
+                end = min(begin + max((end - begin) // block, 1) * block, n_sequences)
+            cut = offsets[begin : end + 1] - offsets[begin]
+            results.append(ask(_frames_of(frames, offsets, begin, end), cut))
+            begin = end
+            progress.tell(begin)
+            pace = (perf_counter() - progress.since) / offsets[begin]
+            n_steps = int(SECONDS / pace)
     if len(results) == 1:
         return results[0]
     return [None if part[0] is None else np.concatenate(part) for part in zip(*results)]

@@ -38,9 +38,10 @@ class ResidualsMixin:
         ----------
         X, lengths, groups : the sequences
         kind : {"ordinary", "forecast"}, default="ordinary"
-            What is expected given all other steps of the sequence, or given the steps before alone.
-            Rules count in both. Under rules, forecasts of a sequence of T steps take T times the
-            work, since what can still be completed depends on the steps that are left.
+            "ordinary": what is expected given all other steps of the sequence. "forecast": given
+            only the steps before. Both take the rules into account. With rules, the forecasts of
+            a sequence of T steps need T times the work, because which paths can still be completed
+            depends on the number of steps that are left.
         random_state : int, RandomState or None, default=None
             A discrete value has a whole segment of the distribution. By default the residual is
             its middle (a mid-p-value); with a random state it is drawn from the segment, which is

@@ -15,6 +15,7 @@ from uuid import uuid4
 
 import numpy as np
 
+from ..controller.progress import Counted
 from .statistics import digest, digest_of_rows, fold, join_groups
 
 # What a chunk given as a tuple holds, in this order; a dict at its end has the rest by name.
@@ -36,9 +37,11 @@ class Spread:
         (function, iterable) -> results, in order; or things whose ``result()`` gives them.
     per_task : int
         How many chunks a task works through: 1, 2, 4, 8, ...
+    verbose : int, default=0
+        Whether to show how far it is.
     """
 
-    def __init__(self, chunks, map, per_task):
+    def __init__(self, chunks, map, per_task, verbose=0):
         if isinstance(chunks, (str, bytes)) or not hasattr(chunks, "__iter__"):
             raise TypeError(f"chunks must be a list of chunks, got {type(chunks).__name__}.")
         if iter(chunks) is chunks:
@@ -57,10 +60,19 @@ class Spread:
                 "chunks would be added up in another order."
             )
         self.chunks, self.map, self.per_task = chunks, map, int(per_task)
+        self.verbose = verbose
 
     def results(self, task, wanted=None):
         """What a task gives for each item, in order; `wanted` chooses chunks and says more."""
         items = Items(self.chunks, self.per_task, wanted)
+        total = len(items) if hasattr(self.chunks, "__len__") else None
+        what = "chunks" if items.per_task == 1 else f"tasks of {items.per_task} chunks"
+        with Counted(task.what, total, what, self.verbose) as progress:
+            for done, found in enumerate(self._in_order(task, items), start=1):
+                progress.tell(done)
+                yield found
+
+    def _in_order(self, task, items):
         number = -1
         given = list(items) if isinstance(self.chunks, (list, tuple)) else items  # some maps ask
         for number, found in enumerate(self.map(task, given)):
@@ -156,6 +168,12 @@ class Task:
         self.model, self.method, self.state = model, method, state
         self.key = uuid4().hex if key is None else key
         self.with_model = with_model
+
+    @property
+    def what(self):
+        """What to call it in the terminal."""
+        looks = self.method in ("_survey_chunk", "_sequences_of_chunk")
+        return "looked at" if looks else "learned from"
 
     def next(self, state):
         """The same with other parameters, for workers that know the model."""

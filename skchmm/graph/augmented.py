@@ -1,4 +1,4 @@
-"""The augmented graph: live pairs of a state and what its controller remembers.
+"""The augmented graph: reachable pairs of a state and the controller's memory.
 
 Nodes are the pairs (state, controller class) that lie on some path from the start to
 acceptance along transitions the chain allows. Pairs of one state with the same future are

@@ -5,7 +5,7 @@ from typing import Any, Self
 import numpy as np
 
 from .strips import draw_strip, finish_rows
-from .style import add_legend, asked, label_colors, new_axes, place, show_times
+from .style import MOST_NAMES, add_legend, asked, label_colors, new_axes, place, show_times
 
 
 class JumpPathDisplay:
@@ -109,8 +109,11 @@ class JumpPathDisplay:
         -------
         JumpPathDisplay
         """
-        colors = label_colors(self.labels, colors)
-        ax = new_axes(ax, 9, 0.8 + 0.5 * len(self.paths), self.labels if legend else ())
+        colors, named = label_colors(self.labels, colors), self.labels
+        if len(named) > MOST_NAMES:
+            seen = {x for path in self.paths.values() for x in path.states.tolist()}
+            named = [label for label in named if label in seen]
+        ax = new_axes(ax, 9, 0.8 + 0.5 * len(self.paths), named if legend else ())
         self.ax_, self.figure_ = ax, ax.figure
         bounds = [place(_entries_and_end(path))[0] for path in self.paths.values()]
         ends = np.array([min(b[0] for b in bounds), max(b[-1] for b in bounds)])
@@ -129,7 +132,7 @@ class JumpPathDisplay:
         note = ax.get_xlabel()
         show_times(ax, _entries_and_end(next(iter(self.paths.values()))), ends, note)
         if legend:
-            add_legend(ax, colors)
+            add_legend(ax, {label: colors[label] for label in named})
         return self
 
 

@@ -1,5 +1,6 @@
 """SequenceDisplay: signal, paths and marginals of one sequence, one above the other."""
 
+from collections import Counter
 from typing import Any, Self
 
 import numpy as np
@@ -9,6 +10,7 @@ from .paths import PathDisplay
 from .strips import draw_strip, finish_rows, reduced
 from .style import (
     MOST_COLUMNS,
+    MOST_NAMES,
     add_legend,
     asked,
     check_times,
@@ -152,6 +154,10 @@ class SequenceDisplay:
         show_times(axes[-1], self.times, edges, note)
         red = self.paths.truth is not None and len(self.paths.paths) > 1
         above = {"loc": "outside upper left", "bbox_to_anchor": None}
+        if len(colors) > MOST_NAMES:  # name those that are seen most, in their order
+            seen = Counter(x for path in self.paths.paths.values() for x in path.tolist())
+            often = {label for label, _ in seen.most_common(MOST_NAMES)}
+            colors = {x: colors[x] for x in sorted(colors, key=lambda x: x not in often)}
         add_legend(figure, colors, mistakes=red, **above)
         return self
 

@@ -4,7 +4,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from .style import PALETTE, new_axes, shortened, told_apart
+from .style import add_legend, label_colors, new_axes, shortened, told_apart
+
+MOST_INSIDE = 6  # curves whose legend has room in the picture
 
 
 def without_data(estimator, start=None):
@@ -161,12 +163,13 @@ class SurvivalDisplay:
         -------
         SurvivalDisplay
         """
-        ax = new_axes(ax, 6.5, 3.4)
+        many = list(self.curves) if len(self.curves) > MOST_INSIDE else []
+        ax = new_axes(ax, 6.5, 3.4, many)
         self.ax_, self.figure_ = ax, ax.figure
         names = told_apart(self.curves, 40)
+        colors = label_colors(self.curves, colors)
         for k, (name, curve) in enumerate(self.curves.items()):
-            color = (colors or {}).get(name, PALETTE[k % len(PALETTE)])
-            ax.plot(self.times, curve, color=color, lw=1.8, label=names[k])
+            ax.plot(self.times, curve, color=colors[name], lw=1.8, label=names[k])
         several = isinstance(self.into, (list, tuple, set, frozenset))
         labels = list(self.into) if several else [self.into]
         ax.set(
@@ -176,6 +179,8 @@ class SurvivalDisplay:
         )
         ax.set_xlim(0, max(self.times[-1], np.finfo(float).tiny))
         ax.spines[["top", "right"]].set_visible(False)
-        if any(self.curves):
+        if many:
+            add_legend(ax, colors)
+        elif any(self.curves):
             ax.legend(frameon=False)
         return self

@@ -8,6 +8,7 @@ from .style import ink_and_paper, label_colors, new_axes, readable_on, told_apar
 from .tables import draw_table
 
 MOST_CIRCLES = 12
+MOST_ARROWS = 300  # of a graph
 KINDS = ("auto", "graph", "matrix")
 
 
@@ -91,7 +92,8 @@ class TransitionDisplay:
         kind : {"auto", "graph", "matrix"}
             By default a graph of up to 12 labels, a table of more.
         threshold : float, optional
-            Arrows of a graph below it are left out. Default: 2 % of the largest.
+            Arrows of a graph below it are left out. Default: 2 % of the largest. At most 300
+            arrows are drawn, the largest ones.
         colors : dict of label to colour, optional
             Of the circles.
         cmap : str or Colormap, default="Blues"
@@ -139,6 +141,8 @@ class TransitionDisplay:
         largest = max((value for *_, value in self.arrows()), default=1)
         threshold = 0.02 * largest if threshold is None else threshold
         arrows = self.arrows(threshold)
+        if len(arrows) > MOST_ARROWS:
+            arrows = sorted(arrows, key=lambda arrow: arrow[2])[-MOST_ARROWS:]
         thin = min(1.0, (60 / max(len(arrows), 1)) ** 0.5)  # so that many do not make one blot
         for i, j, value in arrows:
             across = places[j] - places[i]
@@ -170,5 +174,7 @@ class TransitionDisplay:
         left_out = len(self.arrows()) - len(arrows)
         if left_out:
             note = f"{left_out} arrows below {threshold:.2g} are left out"
+            if len(arrows) == MOST_ARROWS:
+                note = f"the {MOST_ARROWS} largest of {left_out + MOST_ARROWS} arrows"
             ax.text(0.5, 0, note, transform=ax.transAxes, ha="center", fontsize=8, color=ink)
         ax.set(xlim=(-1.4, 1.4), ylim=(-1.4, 1.4), aspect="equal")

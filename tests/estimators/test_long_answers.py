@@ -1,6 +1,8 @@
 """Long calls tell the terminal how far they are, and answer as they do in silence."""
 
 import itertools
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -151,3 +153,92 @@ def test_pending_frames_stay_pending(slow, capsys, monkeypatch):
         np.testing.assert_array_equal(a, b)
     assert kinds and all(isinstance(frames, PendingFrames) for frames in kinds)
     assert "of 23 sequences" in capsys.readouterr().out
+
+
+def test_confidence_intervals_count_draws(slow, capsys):
+    model = MODELS["gaussian"]().set_params(verbose=1)
+    model.confidence_intervals(X[:4], method="bootstrap", n_draws=4, random_state=0)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == [f"computed  {k} of 4 draws  about {8 - 2 * k} s left" for k in (1, 2, 3)]
+
+
+@pytest.mark.filterwarnings("ignore:EM did not converge")
+@pytest.mark.parametrize("known", [True, False])
+def test_learning_from_chunks_counts_them(known, slow, capsys):
+    class Unknown:
+        """Some chunks, nobody knows how many."""
+
+        def __iter__(self):
+            return iter(CHUNKS)
+
+    CHUNKS = [{"X": X[k : k + 2]} for k in range(0, 12, 2)]
+    model = ConstrainedHMM(2, n_iter=1, tol=1e9, random_state=0, verbose=1)
+    model.fit_chunks(CHUNKS if known else Unknown())
+    lines = capsys.readouterr().out.splitlines()
+    total = " of 6" if known else ""
+    for task in ("looked at", "learned from"):
+        assert any(line.startswith(f"{task}  3{total} chunks  ") for line in lines)
+    assert all(line.endswith("left") for line in lines if "chunks" in line) == known
+    silent = ConstrainedHMM(2, n_iter=1, tol=1e9, random_state=0).fit_chunks(CHUNKS)
+    assert capsys.readouterr().out == ""
+    np.testing.assert_array_equal(silent.transmat_, model.transmat_)
+
+
+class Tqdm:
+    """Stands in for a bar of tqdm."""
+
+    def __init__(self, **options):
+        self.options, self.n, self.shown, self.is_open = options, 0, [], True
+        BARS.append(self)
+
+    def set_postfix_str(self, text, refresh):
+        self.text = text
+
+    def update(self, n):
+        self.n += n
+        self.shown.append((self.n, self.text))
+
+    def close(self):
+        self.is_open = False
+
+
+BARS = []
+
+
+def test_in_a_terminal_there_is_a_bar_of_tqdm(slow, capsys, monkeypatch):
+    BARS.clear()
+    monkeypatch.setitem(sys.modules, "tqdm", SimpleNamespace(auto=None))
+    monkeypatch.setitem(sys.modules, "tqdm.auto", SimpleNamespace(tqdm=Tqdm))
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    model = MODELS["gaussian"]().set_params(verbose=1)
+    model.predict(X)
+    (bar,) = BARS
+    assert bar.options["desc"] == "decoded" and bar.options["total"] == len(X)
+    assert [n for n, _ in bar.shown] == list(range(1, len(X)))
+    assert not bar.is_open
+    assert capsys.readouterr().out == ""
+    monkeypatch.setattr(model, "_chain", lambda *args: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        model.predict(X)
+    assert not BARS[-1].is_open
+
+
+def test_in_a_terminal_without_tqdm_there_is_a_bar_of_rich(slow, capsys, monkeypatch):
+    pytest.importorskip("rich")
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    model = MODELS["gaussian"]().set_params(verbose=1)
+    silent = model.with_constraints(RULE).set_params(verbose=0).predict(X)
+    for a, b in zip(model.predict(X), silent, strict=True):
+        np.testing.assert_array_equal(a, b)
+    shown = capsys.readouterr().out
+    assert "decoded" in shown and "22/23" in shown and "sequences" in shown
+
+
+def test_in_a_terminal_without_either_there_are_lines(slow, capsys, monkeypatch):
+    for name in ("tqdm.auto", "rich"):
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    MODELS["gaussian"]().set_params(verbose=1).predict(X)
+    assert "decoded   1 of 23 sequences  about 44 s left" in capsys.readouterr().out

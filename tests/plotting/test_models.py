@@ -13,6 +13,7 @@ from skchmm.plotting import (
     DurationDisplay,
     HistoryDisplay,
     JumpPathDisplay,
+    SequenceDisplay,
     TransitionDisplay,
     durations,
 )
@@ -196,3 +197,40 @@ def test_durations_of_models_whose_observations_cannot_be_drawn(scores):
     drawn = durations._draw(model, [len(path) for path in y], 0)
     assert [len(path) for path in drawn] == [len(path) for path in y]
     assert all(skchmm.satisfies(path, MinDuration("a", 5), ["a", "b"]) for path in drawn)
+
+
+def test_of_many_arrows_the_largest_are_drawn():
+    n = 40
+    rng = np.random.default_rng(0)
+    matrix = rng.dirichlet(np.ones(n), size=n)
+    display = TransitionDisplay(matrix, list(range(n))).plot(kind="graph", threshold=0)
+    arrows = [p for p in display.ax_.patches if isinstance(p, FancyArrowPatch)]
+    assert len(arrows) == 300
+    assert f"the 300 largest of {n * (n - 1)} arrows" in texts(display.ax_)
+
+
+def test_long_labels_of_a_controller_are_in_a_key():
+    labels = [f"a label that is long, number {k}" for k in range(4)]
+    controller = skchmm.compile(Precedence(labels[2], labels[0]), labels)
+    ax = ControllerDisplay(controller).plot().ax_
+    key = next(text for text in texts(ax) if "\n" in text)
+    assert key.splitlines() == [f"#{k + 1}  {labels[k]}" for k in (1, 2, 3)]
+    assert not any("number" in text for text in texts(ax) if text != key)
+    short = ControllerDisplay(skchmm.compile(Precedence("c", "a"), list("abcd"))).plot().ax_
+    assert not any("#" in text for text in texts(short))
+
+
+def test_of_many_labels_those_that_are_seen_are_named():
+    labels = [f"s{k}" for k in range(40)]
+    rates = np.full((40, 40), 0.01) - np.diag([0.01] * 40)
+    X = np.full((3, 40), -9.0)
+    X[[0, 1, 2], [30, 35, 38]] = 0.0
+    timed = CTConstrainedHMM.from_parameters(np.full(40, 1 / 40), rates, states=labels)
+    display = JumpPathDisplay.from_estimator(timed, X, times=[0, 1, 5])
+    assert legend_texts(display.ax_) == ["s30", "s35", "s38"]
+    model = ConstrainedHMM.from_parameters(
+        np.full(40, 1 / 40), np.full((40, 40), 1 / 40), states=labels
+    )
+    figure = SequenceDisplay.from_estimator(model, X).figure_
+    named = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert {"s30", "s35", "s38"} <= set(named)

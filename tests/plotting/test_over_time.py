@@ -153,3 +153,15 @@ def test_what_cannot_be_drawn_is_said(illness):
         PrevalenceDisplay(TIMES, [[1]], STATES)
     with pytest.raises(ValueError, match="3 states need as many axes"):
         PrevalenceDisplay(TIMES, np.ones((4, 3)) / 3, STATES).plot(axes=[None])
+
+
+def test_many_survival_curves_have_a_legend_above():
+    labels = [f"state number {k} with a long name" for k in range(12)]
+    rates = np.full((12, 12), 0.1) - np.diag([0.1] * 12)
+    model = CTConstrainedHMM.from_parameters(np.full(12, 1 / 12), rates, states=labels)
+    display = SurvivalDisplay.from_estimator(model, labels[0], times=[0, 1], start=labels[1:])
+    display.figure_.canvas.draw()  # a layout that collapses would warn
+    colors = {line.get_color() if isinstance(line.get_color(), str) else tuple(line.get_color())
+              for line in display.ax_.lines}  # fmt: skip
+    assert len(colors) == 11
+    assert display.ax_.get_legend().get_window_extent().y0 >= display.ax_.bbox.y1 - 1

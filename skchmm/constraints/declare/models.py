@@ -95,8 +95,8 @@ def from_pm4py(model: Mapping[str, Any]) -> list[Constraint]:
 
     Notes
     -----
-    Templates mean what Declare defines. pm4py keeps rules that some traces break (confidence below
-    support), and in its counts leaves out traces in which a rule has nothing to say;
+    Templates have the meaning that Declare defines. pm4py keeps rules that some traces break
+    (confidence below support), and does not count traces to which a rule does not apply.
     :func:`~skchmm.metrics.trajectory_validity_rate` tells how many traces satisfy a rule.
 
     See Also
