@@ -249,6 +249,17 @@ class TestBesidesHmmlearn:
 
 
 class TestRefusals:
+    @pytest.mark.parametrize("X", [np.array(0.0), 3, [], np.empty((0, 1))], ids=repr)
+    @pytest.mark.parametrize("kind", ["VariationalGaussianHMM", "VariationalCategoricalHMM"])
+    def test_no_rows(self, kind, X):
+        for y in (None, [0, 1], np.array([], dtype=int)):
+            with pytest.raises((ValueError, TypeError), match=r"(?i)x|sequence|array|row"):
+                getattr(vhmm, kind)(2).fit(X, y)
+
+    def test_no_symbol(self):
+        with pytest.raises(ValueError, match="no symbol"):
+            vhmm.VariationalCategoricalHMM(2).fit(np.array([None, None]))
+
     @pytest.mark.parametrize("kind", KINDS)
     @pytest.mark.parametrize(
         ("params", "message"),
