@@ -117,7 +117,7 @@ class NormalWishart:
 
 
 def definite(matrices):
-    """Matrices (..., d, d) that rounding may have made singular, as far from it as doubles can tell.
+    """Matrices (..., d, d) that rounding made singular, as far from it as doubles can tell.
 
     A direction without any scatter has that of the prior, which may drown in the others.
     """
