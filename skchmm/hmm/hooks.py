@@ -169,6 +169,8 @@ def labels_or_lengths(X, y, lengths):
     """
     if y is None or lengths is not None or holds_sequences(X):
         return y, lengths
+    if getattr(X, "shape", None) == () or not hasattr(X, "__len__"):
+        return y, lengths  # no rows: what reads them says so
     values = np.asarray(y)
     if values.ndim != 1 or values.dtype.kind not in "iu":
         return y, lengths

@@ -53,6 +53,15 @@ class VariationalBaseHMM(BaseHMM):
     See Also
     --------
     VariationalCategoricalHMM, VariationalGaussianHMM
+
+    Examples
+    --------
+    >>> from skchmm import vhmm
+    >>> issubclass(vhmm.VariationalGaussianHMM, vhmm.VariationalBaseHMM)
+    True
+    >>> model = vhmm.VariationalCategoricalHMM(2, random_state=0).fit([[0], [1], [1], [0]])
+    >>> float(model.transmat_posterior_.sum().round(6))  # priors of 1 / 2, and three transitions
+    5.0
     """
 
     _prior_names = ()

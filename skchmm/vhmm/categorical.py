@@ -147,6 +147,11 @@ class VariationalCategoricalHMM(VariationalBaseHMM, CategoricalHMM):
         emission._learn_symbols([emission.symbols])
         return emission
 
+    def _check_and_set_n_features(self, X):
+        super()._check_and_set_n_features(X)
+        if self.n_features == 0:
+            raise ValueError("X holds no symbol: all values are missing.")
+
     def _set_priors(self, mean=None):
         super()._set_priors()
         self._set_prior("emissionprob", self._shape, 1 / self.n_features)

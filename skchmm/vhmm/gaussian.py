@@ -218,6 +218,10 @@ class VariationalGaussianHMM(VariationalBaseHMM, GaussianHMM):
             dof = counts.sum() if self.covariance_type == "tied" else counts
             self.dof_posterior_ = np.maximum(dof, d)
             covars = emission._pooled_covars(rows, S)
+            if not np.isfinite(covars).all():
+                raise ValueError("X is too large: its squares are no numbers. Rescale the columns.")
+            if self.covariance_type in ("full", "tied"):
+                covars = normal_wishart.definite(covars)
             self.scale_posterior_ = normal_wishart.times(self.dof_posterior_, covars)
 
     def _take_survey(self, rows):

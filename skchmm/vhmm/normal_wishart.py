@@ -76,10 +76,11 @@ class NormalWishart:
             scatter = np.maximum(scatter, 0.0) + self.beta[:, None] * apart**2
         if self.kind == "spherical":
             scatter = scatter.mean(axis=1)
+        scale = self.scale + (scatter.sum(axis=0) if tied else scatter)
         return replace(
             found,
             dof=self.dof + (float(weight.sum()) if tied else weight),
-            scale=self.scale + (scatter.sum(axis=0) if tied else scatter),
+            scale=definite(scale) if outer else scale,
         )
 
     def divergence(self, prior):
@@ -113,6 +114,23 @@ class NormalWishart:
             return np.sum(apart * np.linalg.solve(self.scale, apart[:, :, None])[:, :, 0], axis=1)
         scale = self.scale[:, None] if self.kind == "spherical" else self.scale
         return np.sum(apart**2 / scale, axis=1)
+
+
+def definite(matrices):
+    """Matrices (..., d, d) that rounding made singular, as far from it as doubles can tell.
+
+    A direction without any scatter has that of the prior, which may drown in the others.
+    """
+    try:
+        sizes = np.diagonal(np.linalg.cholesky(matrices), axis1=-2, axis2=-1)
+        if (sizes.min(axis=-1) > 1e-6 * sizes.max(axis=-1)).all():
+            return matrices
+    except np.linalg.LinAlgError:
+        pass
+    values, vectors = np.linalg.eigh(matrices)
+    values = np.maximum(values, 1e-14 * values[..., -1:])
+    lifted = (vectors * values[..., None, :]) @ np.swapaxes(vectors, -1, -2)
+    return (lifted + np.swapaxes(lifted, -1, -2)) / 2
 
 
 def times(factors, matrices):

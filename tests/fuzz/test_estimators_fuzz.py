@@ -27,6 +27,7 @@ from skchmm import (
     datasets,
     hmm,
     metrics,
+    vhmm,
 )
 from skchmm.constraints import EndsIn, Precedence
 
@@ -49,6 +50,8 @@ ESTIMATORS = {
     "hmm-gmm": hmm.GMMHMM(2, 2, **few),
     "hmm-multinomial": hmm.MultinomialHMM(2, **few),
     "hmm-poisson": hmm.PoissonHMM(2, **few),
+    "hmm-variational": vhmm.VariationalGaussianHMM(2, **few),
+    "hmm-variational-symbols": vhmm.VariationalCategoricalHMM(2, **few),
 }
 each_estimator = pytest.mark.parametrize("name", ESTIMATORS)
 tables = st.one_of(
@@ -125,7 +128,7 @@ def fitted_models():
     takes = {
         "constrained-posterior": "numbers", "precomputed": "numbers", "hmm-categorical": "codes",
         "hmm-gaussian": "numbers", "hmm-gmm": "numbers", "hmm-multinomial": "counts",
-        "hmm-poisson": "counts",
+        "hmm-poisson": "counts", "hmm-variational": "numbers", "hmm-variational-symbols": "codes",
     }  # fmt: skip
     for name, estimator in ESTIMATORS.items():
         X = kinds[takes.get(name, "symbols")]

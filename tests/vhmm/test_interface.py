@@ -249,6 +249,25 @@ class TestBesidesHmmlearn:
 
 
 class TestRefusals:
+    @pytest.mark.parametrize("X", [np.array(0.0), 3, [], np.empty((0, 1))], ids=repr)
+    @pytest.mark.parametrize("kind", ["VariationalGaussianHMM", "VariationalCategoricalHMM"])
+    def test_no_rows(self, kind, X):
+        for y in (None, [0, 1], np.array([], dtype=int)):
+            with pytest.raises((ValueError, TypeError), match=r"(?i)x|sequence|array|row"):
+                getattr(vhmm, kind)(2).fit(X, y)
+
+    def test_squares_that_are_no_numbers(self):
+        X = 1e170 * data("VariationalGaussianHMM")
+        with (
+            np.errstate(over="ignore", invalid="ignore"),
+            pytest.raises(ValueError, match="too large"),
+        ):
+            vhmm.VariationalGaussianHMM(1).fit(X)
+
+    def test_no_symbol(self):
+        with pytest.raises(ValueError, match="no symbol"):
+            vhmm.VariationalCategoricalHMM(2).fit(np.array([None, None]))
+
     @pytest.mark.parametrize("kind", KINDS)
     @pytest.mark.parametrize(
         ("params", "message"),
@@ -295,7 +314,7 @@ class TestRefusals:
 @settings(max_examples=25, deadline=None)
 @given(
     kind=st.sampled_from(["symbols", *KINDS]), S=st.integers(1, 5), n=st.integers(1, 7),
-    d=st.integers(1, 3), same=st.booleans(), large=st.sampled_from([1.0, 1e-6, 1e6]),
+    d=st.integers(1, 3), same=st.booleans(), large=st.sampled_from([1.0, 1e-6, 1e6, 1e12]),
     holes=st.booleans(), ruled=st.booleans(), seed=st.integers(0, 99),
 )  # fmt: skip
 def test_little_data(kind, S, n, d, same, large, holes, ruled, seed):
@@ -314,8 +333,10 @@ def test_little_data(kind, S, n, d, same, large, holes, ruled, seed):
         model = vhmm.VariationalGaussianHMM(S, kind, **options).fit(X)
     history = np.array(model.monitor_.history)
     assert np.isfinite(history).all()
-    # sums of squares of large values have rounding of their size
-    assert (np.diff(history) > -1e-7 * np.maximum(np.abs(history[:-1]), 1)).all()
+    # directions without any scatter have that of the prior, which may drown in the others
+    spread = np.max(np.linalg.cond(model.scale_posterior_)) if kind in ("full", "tied") else 1.0
+    slack = np.maximum(1e-9 * np.maximum(np.abs(history[:-1]), 1), 1e-15 * spread)
+    assert spread > 1e12 or (np.diff(history) > -slack).all()
     path = model.predict(X)
     assert len(path) == n
     assert rules is None or satisfies(path.tolist(), rules, list(range(S)))
