@@ -40,7 +40,8 @@ def _in_doubles(chain, frames, live, out):
     alpha, log_first = None, chain.log_first()
     for start in range(0, T, room):
         lengths, which = np.unique(frames.gaps[start : start + room], return_inverse=True)
-        matrices, _ = chain.rates.matrices(lengths)  # a scale makes no difference here
+        # A scale makes no difference here.
+        matrices = chain.spread(chain.rates.matrices(lengths)[0])
         for t in range(start, min(start + room, T)):
             if t == 0:
                 top = log_first.max()
