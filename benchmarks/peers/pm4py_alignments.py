@@ -1,6 +1,8 @@
 """Alignments of traces with Declare rules, against pm4py on the same rules as a Petri net."""
 
 import math
+import os
+from pathlib import Path
 
 import numpy as np
 
@@ -8,6 +10,8 @@ import skchmm
 from skchmm import ConstrainedHMM
 from skchmm.constraints import declare
 
+from ..paper import receipt
+from ..paper.__main__ import DATA
 from .race import Line, race
 
 NEEDS = ("pm4py",)
@@ -20,12 +24,10 @@ NOISE = 0.15
 
 
 def run(quick=False):
-    controller = skchmm.compile(RULES, ACTIVITIES)
-    for n_traces, length in ((3, 10),) if quick else ((20, 15), (10, 30)):
-        traces = _traces(controller, n_traces, length)
+    for size, controller, traces in _problems(quick):
         align = _pm4py(controller)
 
-        def ours(traces=traces):
+        def ours(traces=traces, controller=controller):
             return [controller.align(trace, substitute=math.inf).cost for trace in traces]
 
         def theirs(traces=traces, align=align):
@@ -33,9 +35,24 @@ def run(quick=False):
 
         same = ours() == theirs()
         times = race({"ours": ours, "theirs": theirs}, seconds=0.5 if quick else 2.0)
-        size = f"{n_traces} traces of {length}, {len(controller.accept)} controller states"
+        size = f"{size}, {controller.n_states} controller states"
         yield Line("alignment", size, "Controller.align", times["ours"], "pm4py", times["theirs"],
                    at_least=1, agree=same, demand="alignments, pm4py")  # fmt: skip
+
+
+def _problems(quick):
+    """Size, rules and traces: drawn ones, and noisy ones of the receipt log, if it is at hand."""
+    controller = skchmm.compile(RULES, ACTIVITIES)
+    for n_traces, length in ((3, 10),) if quick else ((20, 15), (10, 30)):
+        yield f"{n_traces} traces of {length}", controller, _traces(controller, n_traces, length)
+    log = Path(os.environ.get("SKCHMM_BENCH_DATA", DATA)) / receipt.FILES[0]
+    if log.exists():
+        traces, activities = receipt.read(log)
+        rules = receipt.declare_rules(traces[:1000], activities)
+        rng = np.random.default_rng(0)
+        noisy = [receipt.replace_some(trace, activities, rng).tolist() for trace in traces[1000:]]
+        chosen = noisy[: 5 if quick else 50]
+        yield f"{len(chosen)} cases of the receipt log", skchmm.compile(rules, activities), chosen
 
 
 def _traces(controller, n_traces, length):

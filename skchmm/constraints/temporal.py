@@ -324,7 +324,9 @@ class VisitBy(Constraint):
 
     def _build(self, states, max_nodes):
         members = self._subset("states", states)
-        late = min(int(self.deadline) + 1, LAST_STEP)
-        # 0: not visited yet, dead once it is late; 1: visited.
-        inside, outside = [[1, 1], [-1, 1]], [[0, 1], [-1, 1]]
-        return membership(states, members, inside, outside, [False, True], epochs=(0, late))
+        last = min(int(self.deadline), LAST_STEP)
+        # 0: not visited yet, dead if the deadline does not either; 1: visited.
+        inside, outside = [[1, 1], [1, 1]], [[0, 1], [-1, 1]]
+        if last == 0:
+            return membership(states, members, inside[1:], outside[1:], [False, True])
+        return membership(states, members, inside, outside, [False, True], epochs=(0, last))

@@ -53,10 +53,15 @@ class ContinuousChain:
         self.start = np.array(startprob, dtype=np.float64)
         self.generator = np.array(generator, dtype=np.float64)
         self.first = self.start
+        with np.errstate(divide="ignore"):
+            self.log_start = np.log(self.start)
         if graph.breaks is not None:
             self.first = self.start * np.exp(-graph.start_costs)
-        with np.errstate(divide="ignore"):
-            self.log_start = np.log(self.first)
+            self.log_start = self.log_start - graph.start_costs
+
+    def spread(self, matrices):
+        """Matrices as `ahead` takes them: of nodes, or of states where costs are in them."""
+        return matrices
 
     def has(self, startprob, generator):
         """Whether these are the chain's parameters."""
@@ -145,8 +150,9 @@ class ContinuousChain:
         return np.array(left, dtype=np.int64)
 
     def _alive(self, steps, frames, offsets, numbered, s):
+        possible = (self.log_start > -np.inf).astype(np.float64)
         return feasible_steps(
-            steps, self.first, frames.table, frames.rows, numbered.lengths, numbered.index,
+            steps, possible, frames.table, frames.rows, numbered.lengths, numbered.index,
             offsets[s], offsets[s + 1] - offsets[s],
         )  # fmt: skip
 

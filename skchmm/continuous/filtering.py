@@ -42,7 +42,7 @@ def _in_doubles(chain, frames, live, out):
     for start in range(0, T, room):
         numbered = Gaps(frames.gaps[start : start + room], np.zeros(1, dtype=np.int64))
         # a scale makes no difference here
-        matrices, _ = chain.matrices(numbered.lengths, numbered.marked)
+        matrices = chain.spread(chain.matrices(numbered.lengths, numbered.marked)[0])
         for t in range(start, min(start + room, T)):
             if t == 0:
                 top = log_first.max()

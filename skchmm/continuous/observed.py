@@ -113,10 +113,11 @@ class ObservedChain(ContinuousChain):
         return np.bincount(targets, v[sources] * matrix.ravel()[base], len(v))
 
     def reaches(self, positive):
-        S = self.graph.n_states
-        if not positive:
-            return np.eye(S)
-        return (reachable(self.generator) | np.eye(S, dtype=bool)).astype(np.float64)
+        """Which states follow which, spread by costs: however high, a cost excludes nothing."""
+        found = np.eye(self.graph.n_states, dtype=bool)
+        if positive:
+            found = found | reachable(self.generator)
+        return np.tile(found.astype(np.float64), (len(self._costs), 1))
 
     def columns(self, matrix, t, nodes):
         sources, targets, base = self._edges(t)

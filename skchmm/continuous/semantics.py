@@ -9,6 +9,7 @@ from ..controller import SoftController
 
 SEMANTICS = ("path", "observed", "masked")
 
+HEAVIEST = 700  # rates are multiplied by e^-weight, which must be a double
 HINTS = {
     "AllDifferent": "NoReentry for each of the labels says it of a jump path",
     "NoDwell": "a state is held for some time, so nothing could be in it",
@@ -33,6 +34,11 @@ def counts_jumps(controller):
 
 def check_jump_path(controller, constraints, states, max_nodes):
     """Raise unless the constraints have a meaning on jump paths, whose labels are not counted."""
+    if isinstance(controller, SoftController) and controller.weights.max() > HEAVIEST:
+        raise ValueError(
+            f"semantics='path': the weight of a soft rule is at most {HEAVIEST}, got "
+            f"{controller.weights.max():g}; a rule that must hold is given without Soft."
+        )
     if counts_jumps(controller):
         return
     guilty = [

@@ -8,7 +8,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._kernels.other.perceptron import train_pass
+from ..constraints.compile import flatten
 from ..constraints.rules import warn_not_enforced
+from ..constraints.soft import Soft
 from ..emissions import Frames
 from ..estimators.base import SequenceEstimator, all_or_nothing
 from ..estimators.em import CallbackSupportMixin, Progress, with_callbacks
@@ -222,7 +224,14 @@ class PerceptronCRF(KBestMixin, CallbackSupportMixin, SequenceEstimator):
         if (codes < 0).any():
             row = int(np.argmax(codes < 0))
             raise ValueError(f"y has no label in row {row}; PerceptronCRF needs all of them.")
-        self._compile(mine_constraints(self.constraints, y, lengths, groups))
+        rules = mine_constraints(self.constraints, y, lengths, groups)
+        for rule in flatten(rules):
+            if isinstance(rule, Soft) and rule.learned:
+                raise ValueError(
+                    f"{rule!r}: PerceptronCRF has no likelihood that a weight could be learned "
+                    "from; give the weight as a number."
+                )
+        self._compile(rules)
         self._features = self._learn_features(sequences.X)
         self.feature_names_ = self._features.names
         epochs = range(1, self.n_epochs + 1)

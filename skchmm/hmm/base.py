@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ..constraints.compile import compile, flatten
-from ..controller import Controller, everything
+from ..controller import Controller, SoftController, everything
 from ..emissions import Emission
 from ..estimators.base import ALGORITHMS
 from ..estimators.likelihood import LikelihoodModel
@@ -265,7 +265,6 @@ class BaseHMM(LearningMixin, HMMChunksMixin, AnswersMixin, ReasonsMixin, Likelih
         if self._skchmm_controller[0] != key:
             controller = everything(states)
             if constraints:
-                check_weights(constraints)
                 controller = compile(constraints, states, max_nodes=self.max_nodes)
             self._skchmm_controller, self._chains = (key, controller), {}
         return self._skchmm_controller[1]
@@ -293,7 +292,15 @@ class BaseHMM(LearningMixin, HMMChunksMixin, AnswersMixin, ReasonsMixin, Likelih
         self._chain()
         return self
 
+    @property
+    def soft_weights_(self) -> np.ndarray:
+        """The weights of the soft rules, in their order in `constraints_`."""
+        if not isinstance(self.controller_, SoftController):
+            raise AttributeError("There are no soft rules, so that there is no soft_weights_.")
+        return self.controller_.weights
+
     def _chain(self, parameters=None, *, constrained=True):
+        check_weights(self.constraints_)
         self.controller_  # noqa: B018, what was compiled for other constraints is forgotten
         return super()._chain(parameters, constrained=constrained)
 

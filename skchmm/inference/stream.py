@@ -69,7 +69,8 @@ class ConstrainedStream:
     the sequence has no feasible path at all, :class:`~skchmm.InfeasibleSequenceError` is raised.
     With ``on_infeasible="warn"`` or ``"relax"`` in the model, the stream warns and continues
     without the earlier decisions, or without the constraints. The cost of a soft rule counts as
-    soon as the rule is broken.
+    soon as the rule is broken; where a combination with `Window` or `VisitBy` is softened, this may
+    be noticed later, at the latest at the end.
 
     Examples
     --------

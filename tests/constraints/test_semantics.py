@@ -59,6 +59,19 @@ GRID = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize("deadline", range(4))
+def test_a_missed_deadline_is_noticed_at_once(deadline):
+    controller = C.VisitBy("A", deadline).controller(["A", "B"])
+    for path in paths("AB", 5):
+        q = 0
+        for t, label in enumerate(path):
+            epoch = sum(first <= t for first in controller.epochs) - 1
+            q = controller.tables[epoch, q, "AB".index(label)]
+            assert (q < 0) == (t >= deadline and "A" not in path[: deadline + 1])
+            if q < 0:
+                break
+
+
 @pytest.mark.parametrize("constraint", GRID, ids=repr)
 def test_grid_over_three_states(constraint):
     check(constraint, ["A", "B", "C"])

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.linalg import expm
 
-from skchmm import CTConstrainedHMM
+from skchmm import ConstrainedHMM, CTConstrainedHMM
 from skchmm.constraints import EndsIn, ForbiddenEdges, NoDwell, NoReentry, Soft, StartsIn, Window
 
 from ..inference.test_soft import LABELS, cost
@@ -96,6 +96,44 @@ def test_path_pays_for_jumps_that_are_not_seen():
         wanted = np.array([np.bincount(state, a * b / z) for a, b in zip(alpha, beta[::-1])])
         assert_allclose(model.log_likelihood([X], times=[times]), np.log(z), rtol=1e-9)
         assert_allclose(model.predict_proba(X, times=times), wanted, atol=1e-9)
+        filtered = np.array([np.bincount(state, a) / a.sum() for a in alpha])
+        assert_allclose(model.filter_proba(X, times=times), filtered, atol=1e-9)
+
+
+@pytest.mark.parametrize("weight", [1.0, 30.0, 1e4])
+def test_observed_filtering_pays_as_in_discrete_time(weight):
+    """With equal gaps; the very heavy rules go through logarithms."""
+    rng = np.random.default_rng(3)
+    start, Q = rng.dirichlet(np.ones(3)), random_generator(rng)
+    rules = [
+        Soft(NoReentry("a"), weight), Soft(NoDwell("b"), weight / 2, each=True),
+        Soft(StartsIn("c"), weight), Window("b", 0, 4),
+    ]  # fmt: skip
+    timed = CTConstrainedHMM.from_parameters(
+        start, Q, states=LABELS, constraints=rules, semantics="observed"
+    )
+    plain = ConstrainedHMM.from_parameters(start, expm(Q), states=LABELS, constraints=rules)
+    X = rng.normal(size=(6, 3))
+    X[2, :2] = -np.inf
+    X[3, 1:] = -np.inf
+    times = np.arange(6.0)
+    assert_allclose(timed.filter_proba(X, times=times), plain.filter_proba(X), atol=1e-9)
+    every = Soft(ForbiddenEdges([(i, j) for i in LABELS for j in LABELS]), weight, each=True)
+    assert_allclose(
+        timed.with_constraints(every).filter_proba(X, times=times),
+        plain.with_constraints(None).filter_proba(X),
+        atol=1e-9,
+    )
+    asked = [EndsIn("b"), NoReentry("a"), NoReentry("c")]
+    for rule in asked:
+        assert_allclose(
+            timed.probability(rule, X, times=times), plain.probability(rule, X), atol=1e-9
+        )
+    assert_allclose(
+        timed.visit_distribution("c", X, times=times, max_visits=3),
+        plain.visit_distribution("c", X, max_visits=3),
+        atol=1e-9,
+    )
 
 
 @pytest.mark.parametrize("semantics", ["path", "observed"])
@@ -115,6 +153,23 @@ def test_rules_that_count_steps_have_no_meaning_on_a_jump_path():
             [0.5, 0.5], [[-1.0, 1.0], [1.0, -1.0]], states=["a", "b"],
             constraints=Soft(NoDwell("a"), 1.0, each=True),
         )  # fmt: skip
+
+
+def test_heavy_rules():
+    """A start that costs more than a double can hold is possible; a rate that does is refused."""
+    generator, states = [[-1.0, 1.0], [1.0, -1.0]], ["a", "b"]
+    X, times = np.array([[-np.inf, 0.0], [0.0, 0.0]]), [0.0, 1.0]
+    for semantics, weight in (("observed", 1e4), ("path", 700.0)):
+        model = CTConstrainedHMM.from_parameters(
+            [0.5, 0.5], generator, states=states, semantics=semantics,
+            constraints=Soft(StartsIn("a"), weight),
+        )  # fmt: skip
+        assert_allclose(model.log_likelihood(X, times=times), np.log(0.5) - weight)
+        assert_allclose(model.filter_proba(X, times=times)[0], [0.0, 1.0])
+    with pytest.raises(ValueError, match="at most 700, got 701"):
+        CTConstrainedHMM.from_parameters(
+            [0.5, 0.5], generator, states=states, constraints=Soft(NoReentry("a"), 701)
+        )
 
 
 def test_a_mask_takes_no_soft_rules():

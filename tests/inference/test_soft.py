@@ -17,6 +17,7 @@ from skchmm import (
     PerceptronCRF,
     PostHocFilter,
     TopologyMaskedHMM,
+    hmm,
 )
 from skchmm.constraints import (
     And,
@@ -311,7 +312,39 @@ def test_a_rule_that_is_never_broken_gets_a_finite_weight():
     assert 0 < model.soft_weights_[0] < 20
 
 
+def test_other_models_learn_weights():
+    """Under hmmlearn's names the same weight as in ConstrainedHMM; segments have another one."""
+    rng = np.random.default_rng(6)
+    y = [np.array(list(x)) for x in ("bbaabb", "aabbbb", "bbbaaa", "baabbb", "abbbba")] * 4
+    X = [rng.integers(3, size=6) for _ in y]
+    rule = Soft(NoReentry("a"), "learn")
+    weights = ConstrainedHMM(constraints=rule).fit(X, y).soft_weights_
+    assert weights[0] > 0
+    stacked = {"y": np.concatenate(y), "lengths": [6] * 20}
+    model = hmm.CategoricalHMM(2, constraints=rule, states=["a", "b"], smoothing=0.5)
+    model.fit(np.concatenate(X).reshape(-1, 1), **stacked)
+    assert_allclose(model.soft_weights_, weights, rtol=1e-6)
+    assert model.constraints_[0].weight == model.soft_weights_[0]
+    with pytest.raises(ValueError, match="needs labels"):
+        model.fit(np.concatenate(X).reshape(-1, 1), [6] * 20)
+    assert not hasattr(hmm.CategoricalHMM(2), "soft_weights_")
+
+    semi = HSMMDecoder(max_duration=6, constraints=rule, enforce=True).fit(X, y)
+    parameters = semi.startprob_, semi.transmat_, semi.durations_
+    every = SemiMarkovEnumeration(*parameters, np.zeros((6, 2)), ["a", "b"])
+    chances = np.exp(every.log_weights)
+    broken = np.array([not holds(rule.constraint, ["ab"[i] for i in x]) for x in every.paths])
+
+    def lost(w):
+        return 4 * w + 20 * np.log(chances @ np.exp(-w * broken))
+
+    best = semi.soft_weights_[0]
+    assert all(lost(max(best + step, 0)) >= lost(best) - 1e-9 for step in (-1e-3, 1e-3))
+
+
 def test_weights_that_cannot_be_learned():
+    with pytest.raises(ValueError, match="PerceptronCRF has no likelihood"):
+        PerceptronCRF(constraints=Soft(EndsIn("a"), "learn")).fit([list("xy")], [list("ab")])
     with pytest.raises(ValueError, match="needs labels"):
         ConstrainedHMM.from_parameters(
             [1.0], [[1.0]], states=["a"], constraints=Soft(EndsIn("a"), "learn")
