@@ -53,7 +53,8 @@ def fit(X, rules):
 
 
 def predict_in_continuous_time(X, rules):
-    model = CTConstrainedHMM(constraints=rules).fit(X, Y, times=TIMES)
+    labels = [np.sort(y) for y in Y]
+    model = CTConstrainedHMM(constraints=rules).fit(X, labels, times=TIMES)
     model.predict(X, TIMES)
     return lambda: model.predict(X, TIMES)
 

@@ -28,11 +28,6 @@ class PassageMixin:
         How long a stay lasts does not depend on where the jump goes that ends it. So this is
         also the mean of stays that end with a jump which the rules allow.
 
-        See Also
-        --------
-        skchmm.CTConstrainedHMM.expected_duration : Time in some states, given observations.
-        skchmm.CTConstrainedHMM.expected_time_to : How long it takes to enter a state.
-
         Examples
         --------
         >>> from skchmm import CTConstrainedHMM
@@ -43,10 +38,10 @@ class PassageMixin:
         array([ 4.,  2., inf])
         """
         chain = self._free_of_observations()
-        leaving, left = -np.diag(self.generator_), np.zeros(len(self.classes_), dtype=bool)
-        rates = chain.rates
-        left[chain.graph.node_states[rates.sources[rates.rates > 0]]] = True
-        return np.divide(1.0, leaving, out=np.full(len(left), np.inf), where=left)
+        rates, out = chain.rates, np.full(len(self.classes_), np.inf)
+        left = np.unique(chain.graph.node_states[rates.sources[rates.rates > 0]])
+        out[left] = -1.0 / np.diag(self.generator_)[left]
+        return out
 
     def hazard(self, into: Any, times: Any, *, start: Any = None) -> np.ndarray:
         """The rate at which states are entered, given that they were not entered before.
@@ -70,10 +65,6 @@ class PassageMixin:
         Given that no rule was broken before, and that the path can still be completed. Rules
         under ``semantics="observed"`` say nothing about times without observations, and are left
         out.
-
-        See Also
-        --------
-        skchmm.plotting.SurvivalDisplay : The probability that they have not been entered yet.
 
         Examples
         --------
@@ -125,11 +116,6 @@ class PassageMixin:
         -----
         Given that no rule is broken until then. Rules under ``semantics="observed"`` say nothing
         about times without observations, and are left out.
-
-        See Also
-        --------
-        skchmm.CTConstrainedHMM.sojourn_times : How long a stay lasts.
-        skchmm.CTConstrainedHMM.hazard : The rate of entering over time.
 
         Examples
         --------

@@ -278,9 +278,9 @@ def _shares(jumps):
 def warn_if_biased(data, exact=None):
     """Warn where labels change so often that there must be more jumps than they show.
 
-    Where the share p of gaps shows a change, the rates are too low by a factor of about
-    p / -log(1 - p), as they are exactly for two states and regular gaps. That is said where it is
-    more than a tenth, and more than chance.
+    Where the share p of regular gaps shows a change, a state is left at a rate of at least
+    -log(1 - p) per gap, and p is counted; of jumps there and back nothing is seen at all. That is
+    said where it makes more than a tenth, and more than chance.
     """
     to = known_pairs(data.codes, data.offsets)
     lasting = (data.sequences.times.gaps[to] > 0) & (data.step_weights[to] > 0)
@@ -297,8 +297,8 @@ def warn_if_biased(data, exact=None):
     warn(
         f"The label changes in {share:.0%} of the gaps between labels. A label is taken to last "
         "until the next one, so jumps in between are not seen, and the rates come out too low, by "
-        f"about {low:.0%}. If the labels are the states at visits (panel data), set panel=True: EM "
-        "then learns the rates from the same labels. If each lasts until the next, all is well.",
+        f"{low:.0%} or more. If the labels are the states at visits (panel data), set panel=True: "
+        "EM then learns the rates from the same labels. If each lasts until the next, all is well.",
         BiasedRatesWarning,
     )
 
