@@ -280,7 +280,8 @@ def warn_if_biased(data, exact=None):
 
     Where the share p of regular gaps shows a change, a state is left at a rate of at least
     -log(1 - p) per gap, and p is counted; of jumps there and back nothing is seen at all. That is
-    said where it makes more than a tenth, and more than chance.
+    said where it makes more than a tenth, and more than chance. Labels that change more often than
+    if they were drawn independently are not visits but events: each tells of a jump.
     """
     to = known_pairs(data.codes, data.offsets)
     lasting = (data.sequences.times.gaps[to] > 0) & (data.step_weights[to] > 0)
@@ -290,7 +291,9 @@ def warn_if_biased(data, exact=None):
     changes = int((data.codes[to] != data.codes[to - 1]).sum())
     if changes == 0:
         return
-    share = min(changes / len(to), 1 - 1e-9)
+    share, labels = changes / len(to), np.bincount(data.codes[to]) / len(to)
+    if share >= 1.0 - (labels**2).sum():
+        return
     low = 1.0 + share / np.log1p(-share)
     if low <= max(0.1, changes**-0.5):
         return
