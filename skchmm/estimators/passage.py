@@ -76,7 +76,7 @@ class PassageMixin:
         >>> states = ["well", "ill", "dead"]
         >>> model = CTConstrainedHMM.from_parameters([1, 0, 0], rates, states=states)
         >>> model.hazard("dead", [0, 1, 5, 20]).round(3)
-        array([0.05 , 0.118, 0.213, 0.248])
+        array([0.05 , 0.118, 0.214, 0.249])
         """
         times = np.asarray(times, dtype=np.float64)
         if times.ndim != 1 or not np.isfinite(times).all():
