@@ -328,3 +328,38 @@ def test_the_demo_installs_what_it_needs_and_no_more(tmp_path):
     assert " test lint > " in test
     assert demo.count("pip") < test.count("pip")
     assert re.search(r"SKCHMM_BUILD_JOBS=\d+ .*build_ext --inplace -j \d+", demo)
+
+
+@looks_at("remission")
+def _(names, printed):
+    """Events over time, as every book has it; and no more phases than one."""
+    for group, (events, weeks) in {"6-MP": (9, 359), "placebo": (21, 182)}.items():
+        rate = names["models"][group].generator_[0, 1]
+        assert math.isclose(rate, events / weeks, rel_tol=1e-4)
+    gains = [float(x) for x in re.findall(r"log-likelihood ([+-][\d.]+)", printed)]
+    assert len(gains) == 2
+    assert all(0 <= gain < 2 for gain in gains)  # AIC asks for 2 of two more rates
+    share = names["proba"][:, 0]
+    np.testing.assert_allclose(share, np.exp(-(names["weeks"] - 20) * 9 / 359), rtol=1e-3)
+
+
+@looks_at("classifier")
+def _(names, printed):
+    one, steps, rule = (float(x) for x in re.findall(r"(0\.\d+) right", printed)[:3])
+    assert one + 0.1 < steps < rule - 0.03
+    assert max(names["right"]) >= rule
+    assert names["best"] in (0.4, 0.7, 1.0, 1.5)
+
+
+@looks_at("heavy_tails")
+def _(names, printed):
+    X, models = names["X"], names["models"]
+    bic = {key: model.bic(X) for key, model in models.items()}
+    assert bic["StudentT", 1] < bic["Gaussian", 1] - 100
+    assert bic["StudentT", 2] < bic["StudentT", 1] - 50
+    assert models["StudentT", 1].emission_.dofs_.max() < 6
+    assert models["StudentT", 2].emission_.dofs_.min() > 6
+    table = printed.split("seen before")[1].splitlines()[1:5]
+    shortest = [int(row.split("weeks")[1].split()[0]) for row in table]
+    assert shortest == sorted(shortest)
+    assert shortest[0] < 10 < 90 < shortest[-1]

@@ -53,7 +53,7 @@ def fit(X, rules):
 
 
 def predict_in_continuous_time(X, rules):
-    model = CTConstrainedHMM(constraints=rules).fit(X, Y, times=TIMES)
+    model = CTConstrainedHMM(constraints=rules).fit(X, [np.sort(y) for y in Y], times=TIMES)
     model.predict(X, TIMES)
     return lambda: model.predict(X, TIMES)
 

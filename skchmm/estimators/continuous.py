@@ -273,7 +273,8 @@ class CTConstrainedHMM(
 
     def _fit_labelled(self, emission, data):
         super()._fit_labelled(emission, data)
-        warn_if_biased(data, self._dynamics().exact)
+        if self._timed:
+            warn_if_biased(data, self._dynamics().exact)
 
     def _fit_em(self, emission, data, progress):
         super()._fit_em(emission, data, progress)

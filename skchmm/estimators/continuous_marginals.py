@@ -57,7 +57,7 @@ class CTMarginalsMixin(AskingMixin):
         ...     [0.8, 0.2, 0.0], rates, states=["well", "ill", "dead"], emission=exam)
         >>> visits = {"X": ["good", "bad"], "times": [0.0, 1.5]}
         >>> 1 - model.predict_proba(**visits, at=[1.5, 2.5, 5.0])[:, 2].round(2)
-        array([1.  , 0.71, 0.26])
+        array([1.  , 0.7 , 0.31])
         """
         sequences = self._hold(self._read(X, lengths, groups, times=times), known)
         if at is None:

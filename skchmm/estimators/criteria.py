@@ -47,6 +47,7 @@ class CriteriaMixin:
         *,
         lengths: Collection[int] | None = None,
         groups: Any = None,
+        known: Any = None,
         **times: Any,
     ) -> float:
         """Akaike's information criterion, -2 log P(Y, Acc) + 2 `n_parameters_`.
@@ -56,13 +57,15 @@ class CriteriaMixin:
         Parameters
         ----------
         X, lengths, groups : the sequences that the model was fitted to
+        known : labels in the form of y, optional
+            What was known of the labels, as in `predict`.
         times : the observation times, in continuous time
 
         Returns
         -------
         float
         """
-        sequences = self._read(X, lengths, groups, **times)
+        sequences = self._hold(self._read(X, lengths, groups, **times), known)
         return self._criterion(self._log_likelihoods(sequences), 2.0)
 
     def bic(
@@ -71,6 +74,7 @@ class CriteriaMixin:
         *,
         lengths: Collection[int] | None = None,
         groups: Any = None,
+        known: Any = None,
         **times: Any,
     ) -> float:
         """The Bayesian information criterion, -2 log P(Y, Acc) + log(n_steps) `n_parameters_`.
@@ -80,13 +84,15 @@ class CriteriaMixin:
         Parameters
         ----------
         X, lengths, groups : the sequences that the model was fitted to
+        known : labels in the form of y, optional
+            What was known of the labels, as in `predict`.
         times : the observation times, in continuous time
 
         Returns
         -------
         float
         """
-        sequences = self._read(X, lengths, groups, **times)
+        sequences = self._hold(self._read(X, lengths, groups, **times), known)
         return self._criterion(self._log_likelihoods(sequences), np.log(sequences.n_steps))
 
     def icl(
@@ -95,6 +101,7 @@ class CriteriaMixin:
         *,
         lengths: Collection[int] | None = None,
         groups: Any = None,
+        known: Any = None,
         **times: Any,
     ) -> float:
         """The integrated completed likelihood: `bic` with log P(best path, Y).
@@ -105,6 +112,8 @@ class CriteriaMixin:
         Parameters
         ----------
         X, lengths, groups : the sequences that the model was fitted to
+        known : labels in the form of y, optional
+            What was known of the labels, as in `predict`.
         times : the observation times, in continuous time
 
         Returns
@@ -119,7 +128,7 @@ class CriteriaMixin:
         >>> bool(model.icl(X) >= model.bic(X))  # the best path is one of many
         True
         """
-        sequences = self._read(X, lengths, groups, **times)
+        sequences = self._hold(self._read(X, lengths, groups, **times), known)
         _, log_prob = self._best_paths(sequences, self._pending(sequences))
         return self._criterion(log_prob, np.log(sequences.n_steps))
 

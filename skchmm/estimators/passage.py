@@ -28,11 +28,6 @@ class PassageMixin:
         How long a stay lasts does not depend on where the jump goes that ends it. So this is
         also the mean of stays that end with a jump which the rules allow.
 
-        See Also
-        --------
-        skchmm.CTConstrainedHMM.expected_duration : Time in some states, given observations.
-        skchmm.CTConstrainedHMM.expected_time_to : How long it takes to enter a state.
-
         Examples
         --------
         >>> from skchmm import CTConstrainedHMM
@@ -43,10 +38,10 @@ class PassageMixin:
         array([ 4.,  2., inf])
         """
         chain = self._free_of_observations()
-        leaving, left = -np.diag(self.generator_), np.zeros(len(self.classes_), dtype=bool)
-        rates = chain.rates
-        left[chain.graph.node_states[rates.sources[rates.rates > 0]]] = True
-        return np.divide(1.0, leaving, out=np.full(len(left), np.inf), where=left)
+        rates, out = chain.rates, np.full(len(self.classes_), np.inf)
+        left = np.unique(chain.graph.node_states[rates.sources[rates.rates > 0]])
+        out[left] = -1.0 / np.diag(self.generator_)[left]
+        return out
 
     def hazard(self, into: Any, times: Any, *, start: Any = None) -> np.ndarray:
         """The rate at which states are entered, given that they were not entered before.
@@ -71,10 +66,6 @@ class PassageMixin:
         under ``semantics="observed"`` say nothing about times without observations, and are left
         out.
 
-        See Also
-        --------
-        skchmm.plotting.SurvivalDisplay : The probability that they have not been entered yet.
-
         Examples
         --------
         The longer patients were well at the start, the more of them are ill by now, of whom more
@@ -85,7 +76,7 @@ class PassageMixin:
         >>> states = ["well", "ill", "dead"]
         >>> model = CTConstrainedHMM.from_parameters([1, 0, 0], rates, states=states)
         >>> model.hazard("dead", [0, 1, 5, 20]).round(3)
-        array([0.05 , 0.118, 0.213, 0.248])
+        array([0.05 , 0.118, 0.214, 0.249])
         """
         times = np.asarray(times, dtype=np.float64)
         if times.ndim != 1 or not np.isfinite(times).all():
@@ -125,11 +116,6 @@ class PassageMixin:
         -----
         Given that no rule is broken until then. Rules under ``semantics="observed"`` say nothing
         about times without observations, and are left out.
-
-        See Also
-        --------
-        skchmm.CTConstrainedHMM.sojourn_times : How long a stay lasts.
-        skchmm.CTConstrainedHMM.hazard : The rate of entering over time.
 
         Examples
         --------

@@ -278,9 +278,10 @@ def _shares(jumps):
 def warn_if_biased(data, exact=None):
     """Warn where labels change so often that there must be more jumps than they show.
 
-    Where the share p of gaps shows a change, the rates are too low by a factor of about
-    p / -log(1 - p), as they are exactly for two states and regular gaps. That is said where it is
-    more than a tenth, and more than chance.
+    Where the share p of regular gaps shows a change, a state is left at a rate of at least
+    -log(1 - p) per gap, and p is counted; of jumps there and back nothing is seen at all. That is
+    said where it makes more than a tenth, and more than chance. Labels that change more often than
+    if they were drawn independently are not visits but events: each tells of a jump.
     """
     to = known_pairs(data.codes, data.offsets)
     lasting = (data.sequences.times.gaps[to] > 0) & (data.step_weights[to] > 0)
@@ -290,15 +291,17 @@ def warn_if_biased(data, exact=None):
     changes = int((data.codes[to] != data.codes[to - 1]).sum())
     if changes == 0:
         return
-    share = min(changes / len(to), 1 - 1e-9)
+    share, labels = changes / len(to), np.bincount(data.codes[to]) / len(to)
+    if share >= 1.0 - (labels**2).sum():
+        return
     low = 1.0 + share / np.log1p(-share)
     if low <= max(0.1, changes**-0.5):
         return
     warn(
         f"The label changes in {share:.0%} of the gaps between labels. A label is taken to last "
         "until the next one, so jumps in between are not seen, and the rates come out too low, by "
-        f"about {low:.0%}. If the labels are the states at visits (panel data), set panel=True: EM "
-        "then learns the rates from the same labels. If each lasts until the next, all is well.",
+        f"{low:.0%} or more. If the labels are the states at visits (panel data), set panel=True: "
+        "EM then learns the rates from the same labels. If each lasts until the next, all is well.",
         BiasedRatesWarning,
     )
 

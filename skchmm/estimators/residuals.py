@@ -74,6 +74,11 @@ class ResidualsMixin:
         frames = self._frames(sequences)
         given = self._given_others if kind == "ordinary" else self._given_past
         weights = given(sequences, frames)
+        exact = getattr(self._chain(), "exact", None)
+        if exact is not None:  # an entry has a time of its own, so a visit shows that there is none
+            alive = np.isneginf(frames.dense()[:, exact]).all(axis=1)
+            weights[np.ix_(alive, exact)] = 0.0
+            weights /= weights.sum(axis=1, keepdims=True)
         below, upto = (np.einsum("tjs,ts->tj", bound, weights) for bound in bounds)
         share = 0.5
         if random_state is not None:

@@ -63,11 +63,14 @@ class PrevalenceDisplay:
                 raise ValueError(f"{name} has shape {table.shape}, it should have {shape}.")
 
     @staticmethod
-    def observed_shares(y: Any, times: Any, at: Any, labels: Any, *, final: Any = ()) -> Any:
+    def observed_shares(
+        y: Any, times: Any, at: Any, labels: Any, *, final: Any = (), exact: Any = ()
+    ) -> Any:
         """Which share of the sequences shows each label at some times since their start.
 
         Between two steps a sequence shows the label of the nearer one, as in `PathDisplay`. After
-        its last step it counts no longer, unless that label is one that is never left.
+        its last step it counts no longer, unless that label is one that is never left. A step
+        without a label (None, NaN, or a set of labels) says nothing.
 
         Parameters
         ----------
@@ -78,6 +81,8 @@ class PrevalenceDisplay:
         labels : sequence of labels
         final : collection of labels
             Labels that are never left.
+        exact : collection of labels
+            Labels that are seen when they are entered, and so not before.
 
         Returns
         -------
@@ -88,14 +93,19 @@ class PrevalenceDisplay:
         numbers = {label: k for k, label in enumerate(labels)}
         counts = np.zeros((len(at), len(numbers)))
         for path, moments in zip(y, times, strict=True):
-            path, since = np.asarray(path).tolist(), _since_start(moments)
+            path, since = list(path), _since_start(moments)
             if len(path) != len(since):
                 raise ValueError(f"A sequence has {len(path)} labels and {len(since)} times.")
+            told = [k for k, label in enumerate(path) if not _says_nothing(label)]
+            path, since = [path[k] for k in told], since[told]
             strange = [label for label in path if label not in numbers]
             if strange:
                 raise ValueError(f"y has the label {strange[0]!r}; the labels are {list(labels)}.")
+            if not path:
+                continue
             n_rows = len(at) if path[-1] in final else np.searchsorted(at, since[-1], "right")
-            halfway = (since[1:] + since[:-1]) / 2
+            entered = [b in exact and a != b for a, b in zip(path, path[1:])]
+            halfway = np.where(entered, since[1:], (since[1:] + since[:-1]) / 2)
             step = np.searchsorted(halfway, at[:n_rows], side="right")
             shown = np.array([numbers[label] for label in path])[step]
             counts[np.arange(n_rows), shown] += 1
@@ -167,7 +177,9 @@ class PrevalenceDisplay:
             at = np.linspace(0, np.quantile(ends, 0.9), 60)
         never_left = np.diag(estimator.generator_) == 0
         final = [label for label, never in zip(labels, never_left) if never]
-        observed, n = cls.observed_shares(y, times, at, labels, final=final)
+        exact = estimator.exact_entry
+        exact = () if exact is None else (exact,) if isinstance(exact, str) else np.ravel(exact)
+        observed, n = cls.observed_shares(y, times, at, labels, final=final, exact=exact)
         expected = cls.expected_shares(estimator, at)
         return cls(at, expected, labels, observed=observed, n_observed=n).plot(**options)
 
@@ -219,6 +231,10 @@ class PrevalenceDisplay:
         if self.observed is not None:
             axes[0].legend(frameon=False, fontsize=8)
         return self
+
+
+def _says_nothing(label):
+    return label is None or label != label or isinstance(label, (set, frozenset))
 
 
 def _since_start(moments):

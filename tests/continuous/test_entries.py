@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import kstest
 
 from skchmm import CTConstrainedHMM
 from skchmm.constraints import AtMostVisits, ForbiddenEdges, Precedence, Soft
@@ -257,3 +258,36 @@ def test_what_is_wrong_is_said():
         )
     with pytest.warns(UserWarning, match="no sequence shows an entry"):
         CTConstrainedHMM(2, emission="categorical", exact_entry=1, n_iter=0).fit(X, times=times)
+
+
+@pytest.mark.parametrize("kind", ["ordinary", "forecast"])
+def test_pseudo_residuals_are_uniform(kind):
+    rng = np.random.default_rng(0)
+    exam = Categorical.from_parameters([[0.8, 0.2, 0], [0.3, 0.7, 0], [0, 0, 1]])
+    model = CTConstrainedHMM.from_parameters(
+        [0.9, 0.1, 0], [[0, 0.3, 0.05], [0.4, 0, 0.3], [0, 0, 0]], emission=exam, exact_entry=2,
+        constraints=AtMostVisits(1, 2),
+    )  # fmt: skip
+    times = [np.cumsum(rng.exponential(size=8)) for _ in range(150)]
+    X, _, times = model.sample(times=times, random_state=0, return_times=True)
+    found = model.pseudo_residuals(X, times=times, kind=kind, random_state=1)
+    assert kstest(np.concatenate([x.ravel() for x in found]), "uniform").pvalue > 0.01
+
+
+def test_bootstrap_has_days_of_death_too():
+    """Draws that would find deaths at visits would give rates that are too low."""
+    exam = Categorical.from_parameters(np.eye(2))
+    model = CTConstrainedHMM.from_parameters(
+        [1, 0], [[0, 0.5], [0, 0]], emission=exam, exact_entry=1, init="fitted", smoothing=0,
+    )  # fmt: skip
+    times = [np.array([0.0, 4.0]) for _ in range(300)]
+    X, _, times = model.sample(times=times, random_state=0, return_times=True)
+    model.fit(X, times=times)
+    days = np.array([t[1] for t in times])
+    died = np.array([x[1, 0] == 1 for x in X])
+    assert model.generator_[0, 1] == pytest.approx(died.sum() / days.sum(), rel=1e-4)
+    asked = [np.array([0.0, 4.0]) for _ in range(300)]
+    data = {"times": asked, "method": "bootstrap", "n_draws": 20, "random_state": 0}
+    lower, upper = model.confidence_intervals(X, **data)["generator_"]
+    assert lower[0, 1] < model.generator_[0, 1] < upper[0, 1]
+    assert upper[0, 1] - lower[0, 1] < 0.2

@@ -132,8 +132,8 @@ def test_times_that_cannot_be(data):
         model.predict(X[0][:2], ["2024-01-01", "2024-01-02"])
     with pytest.raises(ValueError, match="times has 3 values"):
         model.predict(X[0][:2], [1, 2, 3])
-    with pytest.raises(ValueError, match="between the first and the last"):
-        model.predict_proba(X[0], times[0], at=[times[0][-1] + 1])
+    with pytest.raises(ValueError, match="before the first observation of sequence 0"):
+        model.predict_proba(X[0], times[0], at=[times[0][0] - 1])
 
 
 def test_without_times_rows_are_one_unit_apart(data):

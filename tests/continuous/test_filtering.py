@@ -7,7 +7,15 @@ import pytest
 from scipy.linalg import expm
 
 from skchmm import CTConstrainedHMM, InfeasibleSequenceError
-from skchmm.constraints import AtMostVisits, EndsIn, ForbiddenEdges, MinDuration, StartsIn, Window
+from skchmm.constraints import (
+    AtMostVisits,
+    EndsIn,
+    ForbiddenEdges,
+    MinDuration,
+    Soft,
+    StartsIn,
+    Window,
+)
 from skchmm.continuous import filtering
 
 from ..oracles.predicates import holds
@@ -152,3 +160,19 @@ def test_no_path_is_left():
     ruled = model(AtMostVisits("a", 0), "observed")
     with pytest.raises(InfeasibleSequenceError):
         ruled.filter_proba(logs, TIMES)
+
+
+def test_costs_of_the_steps_so_far_count():
+    edges = [("a", "b"), ("b", "b")]
+    rule = Soft(ForbiddenEdges(edges), 0.9, each=True)
+    found = model([rule], "observed").filter_proba(LOGS, TIMES)
+    between = [expm(Q * gap) for gap in np.diff(TIMES, prepend=0.0)]
+    for t in range(len(TIMES)):
+        expected = np.zeros(3)
+        for path in product(range(3), repeat=t + 1):
+            p = START[path[0]] * np.exp(LOGS[0, path[0]])
+            for s in range(1, t + 1):
+                breaks = (STATES[path[s - 1]], STATES[path[s]]) in edges
+                p *= between[s][path[s - 1], path[s]] * np.exp(LOGS[s, path[s]] - 0.9 * breaks)
+            expected[path[-1]] += p
+        np.testing.assert_allclose(found[t], expected / expected.sum(), atol=1e-12)

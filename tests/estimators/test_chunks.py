@@ -146,6 +146,7 @@ def test_chunks_give_what_everything_at_once_gives(name):
 ADDITIVE = [name for name in MODELS if "mixture" not in name and name != "heavy tails"]
 
 
+@pytest.mark.filterwarnings("ignore:The label changes")
 @pytest.mark.parametrize("name", ADDITIVE)
 def test_labelled_chunks_are_counted(name):
     data = all_data(name, labels=True)

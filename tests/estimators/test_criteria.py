@@ -90,3 +90,20 @@ def test_a_classifier_has_no_number_of_parameters():
     model = ConstrainedHMM(emission=LogisticRegression()).fit(X.astype(float), Y)
     with pytest.raises(ValueError, match="no AIC or BIC"):
         model.aic(X.astype(float))
+
+
+def test_known_labels_count():
+    """What was known when the model was fitted belongs to its likelihood."""
+    model = fitted()
+    known = [None] * 30 + [{"a", "b"}] * 10 + ["c"] * 20
+    log_likelihood = model.log_likelihood(X, known=known).sum()
+    k = model.n_parameters_
+    assert model.aic(X, known=known) == pytest.approx(-2 * log_likelihood + 2 * k)
+    assert model.bic(X, known=known) == pytest.approx(-2 * log_likelihood + np.log(60) * k)
+    best = model.decode(X, known=known)[0]
+    assert model.icl(X, known=known) == pytest.approx(-2 * best + np.log(60) * k)
+    times = np.arange(60) * 0.7
+    timed = CTConstrainedHMM(emission=Poisson(), states=["a", "b", "c"], n_iter=3, tol=np.inf)
+    timed.fit(X, known, times=times)
+    expected = -2 * timed.log_likelihood(X, times, known=known).sum() + 2 * timed.n_parameters_
+    assert timed.aic(X, times=times, known=known) == pytest.approx(expected)
