@@ -55,8 +55,9 @@ def sum_delayed(
     counts = None if edges is None else np.zeros(ahead.shape[1])
     inside = None if edges is None else np.zeros(len(delays.onward))
     delayed_sums(
-        graph.layout, delays.lines, ahead, back, within, chain.first, frames.table, frames.rows,
-        offsets, seq_weights, chosen, log_z, left, posteriors, counts, inside,
+        graph.layout, delays.lines, ahead, back, within, chain.first, chain.smallest_weight,
+        frames.table, frames.rows, offsets, seq_weights, chosen, log_z, left, posteriors, counts,
+        inside,
     )  # fmt: skip
     if edges is not None:
         edges[delays.edges] += counts[delays.blocks.slot]

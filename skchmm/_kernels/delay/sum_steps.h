@@ -9,7 +9,7 @@
 #include "simd/vector.h"
 
 #define NOTHING (-1e18)
-#define NEGLIGIBLE (-1000.0) /* 2^this of a term next to another is not seen in their sum */
+#define NEGLIGIBLE (-900.0) /* 2^this of a term next to another is not seen in their sum */
 
 /* One direction of the recursion. */
 typedef struct {
@@ -30,10 +30,10 @@ static inline void add_up(double *x, double *e, double more_x, double more_e)
 {
     if (more_x <= 0.0)
         return;
-    if (*x <= 0.0 || more_e > *e + 1000.0) {
+    if (*x <= 0.0 || more_e > *e + 900.0) {
         *x = more_x;
         *e = more_e;
-    } else if (more_e >= *e - 1000.0)
+    } else if (more_e >= *e - 900.0)
         *x += ldexp(more_x, (int)(more_e - *e));
     if (*x >= 2.0 || *x < 1.0) {
         int power;
@@ -98,7 +98,10 @@ TARGET INLINE WIDE NAME(divided)(WIDE a, WIDE b)
     return NAME(normal)(LOAD(x), SUB(a.e, b.e));
 }
 TARGET INLINE W8 NAME(shifted)(W8 x, W8 by)
-{ return MUL(x, POWER(MAX(by, SPREAD(NEGLIGIBLE)))); }
+{
+    const W8 least = SPREAD(NEGLIGIBLE);
+    return MUL(x, PICK(by, least, POWER(MAX(by, least)), SPREAD(0.0)));
+}
 
 /* Rows of log-likelihoods, less their maxima, as numbers; the maxima go to tops. Returns a bit where
  * some are -inf, and another where some are too small to be exact. */
@@ -302,10 +305,13 @@ TARGET static void NAME(delay_mass)(const Sums *s, int64_t T, const double *fina
     }
 }
 
+/* a b / Z, which is at most 1, though x and e may make it up of very large and very small numbers. */
 TARGET INLINE W8 NAME(probability)(WIDE a, WIDE b, W8 norm_x, W8 norm_e)
 {
-    W8 by = ADD(ADD(a.e, b.e), norm_e);
-    return NAME(shifted)(MUL(MUL(a.x, b.x), norm_x), MIN(by, SPREAD(100.0)));
+    const W8 most = SPREAD(700.0), least = SPREAD(-700.0);
+    W8 by = ADD(ADD(a.e, b.e), norm_e), half = ROUND(MUL(by, SPREAD(0.5)));
+    W8 first = MUL(MUL(a.x, norm_x), POWER(MIN(MAX(half, least), most)));
+    return MUL(first, MUL(b.x, POWER(MIN(MAX(SUB(by, half), least), most))));
 }
 
 /* Add the expected numbers of edges into a step, from the row before it and v of it. */

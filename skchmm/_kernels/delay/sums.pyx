@@ -15,13 +15,13 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcpy, memset
 
 from ..shared.interrupt cimport Watch, check, new_watch, stopped
-from ..shared.layout cimport Graph, Layout, frame, longest_of
+from ..shared.layout cimport Blocks, Graph, Layout, frame, longest_of
 from ..shared.memory cimport Memory
 from ..simd.instructions cimport instructions_in_use
 from .lines cimport Core, Lines
 
 
-cdef extern from "delay/sum_steps.h" nogil:
+cdef extern from "delay/fast_steps.h" nogil:
     const int *instructions
     const double NOTHING
 
@@ -63,6 +63,13 @@ cdef extern from "delay/sum_steps.h" nogil:
                         const double *alpha, double *gamma, double *entering)
     void delay_window(const Core *, bint direct, int64_t T, int64_t n_states, double *entering,
                       double *gamma)
+    bint fast_convert(int64_t n, int64_t n_states, const double *rows, double *out, double *total)
+    void fast_forward(Sums *, int64_t t, int64_t n, const double *emit, const int32_t *rows,
+                      int64_t S, int64_t width, double *out)
+    void fast_backward(Sums *, const Behind *, int64_t t, int64_t n, const double *emit,
+                       const int32_t *rows, int64_t S, int64_t width, double *alpha)
+    void fast_window(const Core *, int64_t T, int64_t S, int64_t width, double *rows,
+                     double *gamma)
 
 instructions = instructions_in_use()
 
@@ -94,6 +101,8 @@ cdef struct Model:
     double *kept                 # (chunks, state)
     int64_t state
     double *entering
+    bint fast                    # steps are those of fast_steps.h, unless emissions are too small
+    double *plain                # emissions for these: of all rows of the table, or of a batch
     Watch *watch
 
 
@@ -209,9 +218,8 @@ cdef void restore(const Model *p, const double *kept) noexcept nogil:
 cdef bint forward(Model *p, int64_t origin, int64_t T, bint again, double *log_z) noexcept nogil:
     """Leaves the last chunk of alpha, and in `behind` what gammas are to be multiplied by."""
     cdef const Core *c = p.core
-    cdef int64_t i, begin, end = 0, n = (T + p.chunk - 1) // p.chunk, m, N = c.n_places
-    cdef double total = 0.0, x = 0.0, e = NOTHING
-    cdef const double *row
+    cdef int64_t i, begin, end = 0, n = (T + p.chunk - 1) // p.chunk
+    cdef double total = 0.0
     begin_anew(c, &p.ahead)
     for i in range(n):
         begin, end = i * p.chunk, min(T, (i + 1) * p.chunk)
@@ -221,7 +229,16 @@ cdef bint forward(Model *p, int64_t origin, int64_t T, bint again, double *log_z
             keep(p, p.kept + i * p.state)
         if not fill(p, origin, begin, end, &total):
             return False
-    row = p.alpha + (T - (n - 1) * p.chunk) * p.width
+    finish(p, T, p.alpha + (T - (n - 1) * p.chunk) * p.width, total, log_z)
+    return True
+
+
+cdef void finish(Model *p, int64_t T, const double *row, double total,
+                 double *log_z) noexcept nogil:
+    """The sum over all paths, from the last row."""
+    cdef const Core *c = p.core
+    cdef int64_t m, N = c.n_places
+    cdef double x = 0.0, e = NOTHING
     for m in range(8 * c.n_plain):
         if c.nodes[m] >= 0 and p.g.final[c.nodes[m]] > 0.0:
             add_up(&x, &e, row[m] * p.g.final[c.nodes[m]], row[N + m])
@@ -230,14 +247,11 @@ cdef bint forward(Model *p, int64_t origin, int64_t T, bint again, double *log_z
     if x > 0.0:
         log_z[0] = total + e * M_LN2 + log(x)
         p.behind.norm_x, p.behind.norm_e = 1.0 / x, -e
-    return True
 
 
-cdef bint backward(Model *p, int64_t origin, int64_t T, double *gamma) noexcept nogil:
+cdef void begin_back(Model *p, int64_t T) noexcept nogil:
     cdef const Core *c = p.core
-    cdef int64_t i, t, begin, end, n, m, N = c.n_places, L = 8 * c.n_heads
-    cdef int64_t S = p.g.n_states, chunks = (T + p.chunk - 1) // p.chunk
-    cdef double ignored = 0.0
+    cdef int64_t m, N = c.n_places
     cdef double *beta = p.behind.beta
     p.behind.T = T
     begin_anew(c, &p.back)
@@ -246,6 +260,14 @@ cdef bint backward(Model *p, int64_t origin, int64_t T, double *gamma) noexcept 
     for m in range(8 * c.n_plain):
         if c.nodes[m] >= 0:
             add_up(&beta[m], &beta[N + m], p.g.final[c.nodes[m]], 0.0)
+
+
+cdef bint backward(Model *p, int64_t origin, int64_t T, double *gamma) noexcept nogil:
+    cdef const Core *c = p.core
+    cdef int64_t i, t, begin, end, n, m, L = 8 * c.n_heads
+    cdef int64_t S = p.g.n_states, chunks = (T + p.chunk - 1) // p.chunk
+    cdef double ignored = 0.0
+    begin_back(p, T)
     for i in range(chunks - 1, -1, -1):
         begin, end = i * p.chunk, min(T, (i + 1) * p.chunk)
         if i < chunks - 1:
@@ -268,6 +290,70 @@ cdef bint backward(Model *p, int64_t origin, int64_t T, double *gamma) noexcept 
             if stopped(p.watch, n):
                 return False
     return True
+
+
+cdef bint fast_ahead(Model *p, int64_t origin, int64_t T, double *gamma,
+                     double *log_z) noexcept nogil:
+    """`forward` by fast steps; False: some emission is too small. gamma keeps emissions."""
+    cdef int64_t S = p.g.n_states, t = 1, n, row = 1
+    cdef double total
+    cdef double *emit
+    total = lay_out(p, origin, 1)
+    if p.flags:
+        return False
+    begin_anew(p.core, &p.ahead)
+    first_row(p, origin, p.alpha + p.width)
+    while t < T:
+        n = min(T - t, BATCH)
+        emit = p.plain if gamma == NULL or p.n_rows else gamma + t * S
+        if row + n > p.chunk:
+            memcpy(p.alpha + p.width, p.alpha + row * p.width, p.width * sizeof(double))
+            row = 1
+        if p.n_rows:
+            total += lay_out(p, origin + t, n)
+        elif not fast_rows(p, origin + t, n, emit, &total):
+            return False
+        fast_forward(&p.ahead, t, n, emit, p.rows + origin + t if p.n_rows else NULL, S, p.width,
+                     p.alpha + (row + 1) * p.width)
+        t += n
+        row += n
+        if stopped(p.watch, n):
+            return False
+    finish(p, T, p.alpha + row * p.width, total, log_z)
+    return True
+
+
+cdef bint fast_rows(Model *p, int64_t step, int64_t n, double *out,
+                    double *total) noexcept nogil:
+    cdef int64_t S = p.g.n_states, i
+    if p.rows == NULL:
+        return fast_convert(n, S, p.table + step * S, out, total)
+    for i in range(n):
+        if not fast_convert(1, S, p.table + p.rows[step + i] * S, out + i * S, total):
+            return False
+    return True
+
+
+cdef bint fast_back(Model *p, int64_t origin, int64_t T, double *gamma) noexcept nogil:
+    cdef int64_t S = p.g.n_states, t = T - 1, n
+    begin_back(p, T)
+    while t >= 0:
+        n = min(t + 1, BATCH)
+        fast_backward(&p.back, &p.behind, t, n, p.plain if p.n_rows else gamma + t * S,
+                      p.rows + origin + t if p.n_rows else NULL, S, p.width,
+                      p.alpha + (t + 1) * p.width)
+        t -= n
+        if stopped(p.watch, n):
+            return False
+    fast_window(p.core, T, S, p.width, p.alpha + p.width, gamma)
+    return True
+
+
+cdef bint is_fast(const Core *c) noexcept nogil:
+    """Whether tails have edges from themselves alone, and heads from tails, one row each."""
+    cdef const Blocks *b = &c.blocks
+    return (c.aligned and c.same > 0 and c.n_plain == 1 and c.n_heads == 1 and b.start[1] == 1
+            and b.shifted[0] == 0 and b.source[0] == 0 and b.shifted[1] == b.start[2])
 
 
 cdef void count_lines(const Model *p, int64_t T, double weight, double *inside) noexcept nogil:
@@ -299,6 +385,7 @@ def delayed_sums(Layout layout,                    # IN
                  const double[:, ::1] back,        # IN, the same of the reversed edges
                  const double[:, ::1] within,      # IN, the same of the lines, filled up to blocks
                  const double[::1] start,          # IN
+                 double smallest,                  # IN, of the positive weights
                  const double[:, ::1] log_table,   # IN
                  const int32_t[::1] rows,          # IN or None: row t of log_table is step t
                  const int64_t[::1] offsets,       # IN
@@ -334,7 +421,7 @@ def delayed_sums(Layout layout,                    # IN
         p.ring *= 2
     p.chunk = min(longest, 1024)
     if again:
-        p.chunk = longest
+        p.chunk = longest + 1
         if longest * p.width * <int64_t> sizeof(double) > KEPT:
             p.chunk = max(KEPT // (p.width * <int64_t> sizeof(double)), 4 * p.ring)
             p.chunk = min(longest, p.chunk)
@@ -355,15 +442,27 @@ def delayed_sums(Layout layout,                    # IN
     p.behind.counts = NULL
     if counts is not None:
         p.behind.counts = memory.rows(n_entries, 1)
+    p.fast = lines.direct and is_fast(core) and smallest >= 1e-10 and counts is None
+    p.plain = memory.rows(p.n_rows if few else BATCH, S)
     with nogil:
-        p.flags = 0
+        p.flags, weight = 0, 0.0
         if few:
             convert(&p, 0, p.n_rows, 0)
+            p.fast = p.fast and fast_convert(p.n_rows, S, p.table, p.plain, &weight)
         for i in range(chosen.shape[0]):
             s = chosen[i]
             T = offsets[s + 1] - offsets[s]
             if not few:
                 p.flags = 0
+            if (p.fast and (not again or T < p.chunk)
+                    and fast_ahead(&p, offsets[s], T, &gamma[offsets[s], 0] if again else NULL,
+                                   &log_z[s])):
+                left[s] = 0
+                if again and log_z[s] > -INFINITY:
+                    fast_back(&p, offsets[s], T, &gamma[offsets[s], 0])
+                if stopped(&watch, 1):
+                    break
+                continue
             left[s] = not forward(&p, offsets[s], T, again, &log_z[s])
             if stopped(&watch, 1):
                 break
