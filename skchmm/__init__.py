@@ -1,18 +1,13 @@
 """Constrained hidden Markov models: exact inference and learning when labels obey rules."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from ._version import __version__ as __version__
 from .constraints.compile import compile, satisfies
 from .controller import Controller
 from .controller.alignment import Alignment
-from .decoders import (
-    BeamRejectionDecoder,
-    HSMMDecoder,
-    PerceptronCRF,
-    PostHocFilter,
-    TopologyMaskedHMM,
-)
 from .estimators.constrained import ConstrainedHMM
-from .estimators.continuous import CTConstrainedHMM
 from .estimators.statistics import Statistics
 from .exceptions import (
     BiasedRatesWarning,
@@ -24,8 +19,18 @@ from .exceptions import (
 )
 from .inference.explain import Explanation
 from .inference.stream import ConstrainedStream
-from .mining.miner import ConstraintMiner
-from .quantizer import HashingQuantizer
+
+if TYPE_CHECKING:
+    from .decoders import (
+        BeamRejectionDecoder,
+        HSMMDecoder,
+        PerceptronCRF,
+        PostHocFilter,
+        TopologyMaskedHMM,
+    )
+    from .estimators.continuous import CTConstrainedHMM
+    from .mining.miner import ConstraintMiner
+    from .quantizer import HashingQuantizer
 
 __all__ = [
     "Alignment",
@@ -51,3 +56,26 @@ __all__ = [
     "compile",
     "satisfies",
 ]
+
+# What most programs do not use is imported when it is first asked for.
+_LATER = {
+    "BeamRejectionDecoder": ".decoders",
+    "CTConstrainedHMM": ".estimators.continuous",
+    "ConstraintMiner": ".mining.miner",
+    "HSMMDecoder": ".decoders",
+    "HashingQuantizer": ".quantizer",
+    "PerceptronCRF": ".decoders",
+    "PostHocFilter": ".decoders",
+    "TopologyMaskedHMM": ".decoders",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_LATER[name], __name__), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})

@@ -1,6 +1,8 @@
 """Declarative constraints on label paths."""
 
-from . import declare
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from .base import Constraint
 from .boundary import EndsIn, StartsIn
 from .logic import And, Not, Or
@@ -21,6 +23,9 @@ from .temporal import (
     Window,
 )
 from .visitation import AtLeastVisits, AtMostVisits, ExactVisits, Occupancy
+
+if TYPE_CHECKING:
+    from . import declare
 
 __all__ = [
     "AllDifferent",
@@ -54,3 +59,9 @@ __all__ = [
     "from_spec",
     "to_spec",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name != "declare":  # imported when it is first asked for
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return import_module(".declare", __name__)

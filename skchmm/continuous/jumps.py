@@ -5,7 +5,6 @@ from heapq import heappop, heappush
 from itertools import count
 
 import numpy as np
-from scipy.signal import lfilter
 from scipy.sparse.csgraph import dijkstra
 
 from .._kernels.continuous.steps import n_terms
@@ -135,6 +134,8 @@ def _shortest_route(rates, first, last):
 
 
 def _search(rates, first, last, gap, route, log_prob):
+    from scipy.signal import lfilter  # takes longer to import than all of this package
+
     lam = rates.rate * gap
     K = n_terms(lam, 1e-30) + len(route) + 16
     weights = np.exp(

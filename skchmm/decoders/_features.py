@@ -6,10 +6,12 @@ import numpy as np
 from scipy.sparse import csr_array
 from sklearn.feature_extraction import DictVectorizer
 
+from .._kernels.data.dictionaries import encode
 from ..emissions.resolution import _kind
 from ..emissions.vocabulary import Vocabulary, columns_of
 
 KINDS = ("auto", "symbols", "numeric")
+_NO_DICTIONARIES = "Every step must be a dictionary of features, as in fit."
 
 
 def holds_dicts(X):
@@ -28,21 +30,41 @@ def as_rows(dicts):
 class DictFeatures:
     """A dictionary a step: numbers are values, a string under a key is one feature."""
 
-    def fit(self, X):
-        self._vectorizer = DictVectorizer(sparse=True).fit(self._checked(X))
+    def fit_transform(self, X):
+        rows, numbers = list(X), {}
+        found = encode(rows, numbers, True)
+        self._vectorizer = DictVectorizer(sparse=True)
+        if found is None:  # lists of strings, keys that are no strings, other numbers
+            self._vectorizer.fit(_checked(rows))
+        else:
+            names = self._vectorizer.feature_names_ = sorted(numbers)
+            self._vectorizer.vocabulary_ = {name: place for place, name in enumerate(names)}
         self.names = list(self._vectorizer.feature_names_)
-        return self
+        if found is None:
+            return self.transform(X)
+        indptr, indices, values = found
+        places = np.array([self._vectorizer.vocabulary_[name] for name in numbers], dtype=np.int32)
+        return csr_array(
+            (values, places[indices], indptr), shape=(len(indptr) - 1, len(self.names))
+        )
 
     def transform(self, X):
-        found = self._vectorizer.transform(self._checked(X))
-        return csr_array(found, dtype=np.float64)
+        if not holds_dicts(X):
+            raise ValueError(_NO_DICTIONARIES)
+        rows = list(X)
+        found = encode(rows, self._vectorizer.vocabulary_, False)
+        if found is None:
+            return csr_array(self._vectorizer.transform(_checked(rows)), dtype=np.float64)
+        indptr, indices, values = found
+        return csr_array((values, indices, indptr), shape=(len(indptr) - 1, len(self.names)))
 
-    def _checked(self, X):
-        if not holds_dicts(X) or not all(isinstance(row, Mapping) for row in X):
-            raise ValueError("Every step must be a dictionary of features, as in fit.")
-        if not all(np.isfinite(v) for row in X for v in row.values() if isinstance(v, float)):
-            raise ValueError("A feature is NaN or infinite; leave out what is not known.")
-        return list(X)
+
+def _checked(rows):
+    if not all(isinstance(row, Mapping) for row in rows):
+        raise ValueError(_NO_DICTIONARIES)
+    if not all(np.isfinite(v) for row in rows for v in row.values() if isinstance(v, float)):
+        raise ValueError("A feature is NaN or infinite; leave out what is not known.")
+    return rows
 
 
 class ColumnFeatures:
@@ -54,7 +76,7 @@ class ColumnFeatures:
     def __init__(self, kind="auto"):
         self.kind = kind
 
-    def fit(self, X):
+    def fit_transform(self, X):
         self.vocabularies, self.names = [], []
         for column, name in zip(columns_of(X), _names(X)):
             numeric = self.kind == "numeric" or (self.kind == "auto" and _kind(column) == "float")
@@ -62,7 +84,7 @@ class ColumnFeatures:
             self.vocabularies.append(vocabulary)
             symbols = [] if numeric else vocabulary.symbols.tolist()
             self.names += [name] if numeric else [_join(name, symbol) for symbol in symbols]
-        return self
+        return self.transform(X)
 
     def transform(self, X):
         if holds_dicts(X):

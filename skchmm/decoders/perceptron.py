@@ -161,15 +161,15 @@ class PerceptronCRF(KBestMixin, CallbackSupportMixin, SequenceEstimator):
         self._check_features(sequences.X, reset)
         return sequences
 
-    def _learn_features(self, X):
+    def _features_for(self, X):
         if holds_dicts(X):
-            return DictFeatures().fit(X)
+            return DictFeatures()
         if len(X.shape) == 1 and X.dtype.kind == "f" and self.features == "auto":
             raise ValueError(
                 "Expected 2D array, got 1D array of floating-point numbers instead. Reshape your "
                 "data using X.reshape(-1, 1) if it has a single feature, or choose features=."
             )
-        return ColumnFeatures(self.features).fit(X)
+        return ColumnFeatures(self.features)
 
     def _pending(self, sequences):
         return self._frames(sequences)
@@ -232,11 +232,11 @@ class PerceptronCRF(KBestMixin, CallbackSupportMixin, SequenceEstimator):
                     "from; give the weight as a number."
                 )
         self._compile(rules)
-        self._features = self._learn_features(sequences.X)
+        self._features = self._features_for(sequences.X)
+        found = self._features.fit_transform(sequences.X)
         self.feature_names_ = self._features.names
         epochs = range(1, self.n_epochs + 1)
         progress = Progress(self, epochs, what="epoch", verbose=self.verbose)
-        found = self._features.transform(sequences.X)
         self._train(found, sequences.offsets, codes, seq_weights, progress)
         self._conclude()
         progress.close()

@@ -29,6 +29,15 @@ def kmeans_centres(X, n_centres, n_starts, random_state):
     return best + mean
 
 
+def nearest_centres(X, centres):
+    """The number of the nearest centre of each row."""
+    labels = np.empty(len(X), dtype=np.int32)
+    if len(X):
+        rows, centres = (np.array(values, dtype=np.float64, order="C") for values in (X, centres))
+        lloyd(rows, centres, 0, 0.0, labels)
+    return labels.astype(np.intp)
+
+
 def _differ(one, other, n):
     """Whether two clusterings are more than names apart."""
     return len(np.unique(one * n + other)) > n

@@ -5,14 +5,13 @@ several of them. Covariances are compact: spherical (k,), diag (k, d), full (k, 
 """
 
 import numpy as np
-from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils import check_random_state
 from sklearn.utils.random import sample_without_replacement
 
 from .._kernels.data.normal import MAX_FULL_COLUMNS, diagonal_log_densities, full_log_densities
 from .._kernels.data.statistics import diagonal_moments, outer_moments
 from .base import check_posteriors
-from .clustering import kmeans_centres
+from .clustering import kmeans_centres, nearest_centres
 
 LOG_2PI = np.log(2 * np.pi)
 COVARIANCE_TYPES = ("spherical", "diag", "full", "tied")
@@ -413,7 +412,7 @@ def start_centres(X, n_centres, *, init, random_state, max_rows=MAX_KMEANS_ROWS)
 def start_labels(X, n_groups, **options):
     """Split rows into groups, each row to the nearest of the start centres."""
     centres = start_centres(X, n_groups, **options)
-    return pairwise_distances_argmin(X, centres) if len(X) else np.empty(0, dtype=np.intp)
+    return nearest_centres(X, centres)
 
 
 def _distinct_rows(X, wanted, order=None):
