@@ -135,7 +135,9 @@ def headers(target, platform, folder):
 def import_library(objects, folder):
     """A library that says of the symbols of Python that they will be there."""
     undefined = run(shutil.which("llvm-nm") or "nm", "-u", *objects)
-    names = sorted({n.removeprefix("__imp_") for n in re.findall(r"\b(?:__imp_)?_?Py\w+", undefined)})
+    names = sorted(
+        {n.removeprefix("__imp_") for n in re.findall(r"\b(?:__imp_)?_?Py\w+", undefined)}
+    )
     definition = folder / "python.def"
     data = re.compile(r"_?Py_\w+Struct|Py\w+_Type|PyExc_\w+|_Py_No\w+|_Py_\w+Object")
     definition.write_text(
