@@ -5,6 +5,8 @@ PYTHON ?= python3
 VENV ?= .venv
 FLOOR_VENV ?= .venv-floor
 ENGINES_VENV ?= .venv-engines
+RELEASE_VENV ?= .venv-release
+CROSS_VENV ?= .venv-cross
 # For pytest, e.g. make test ARGS="tests/test_graph.py -n 0 -x"
 ARGS ?=
 NAME ?=
@@ -36,7 +38,8 @@ SITE_PACKAGES := 'import sysconfig; print(sysconfig.get_path("purelib"))'
 # the names of tests, and so on the order in which a set prints.
 TEST_ENV := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONHASHSEED=0
 
-.PHONY: help demo test test-floor test-engines fuzz test-random sanitize lint format bench paper doc doc-check wheel sdist build clean
+.PHONY: help demo test test-floor test-engines test-pythons test-stress fuzz test-random sanitize lint format bench paper \
+  doc doc-check wheel sdist wheels cross test-arm64 check-project check-dist check-release build clean
 .DELETE_ON_ERROR:
 
 help:
@@ -44,6 +47,7 @@ help:
 	@echo "make test        all tests, the code in README and docs included"
 	@echo "make test-floor  the same with the oldest supported numpy, scipy and scikit-learn"
 	@echo "make test-engines  search, prediction and learning on Dask, Ray and Spark (which needs Java)"
+	@echo "make test-pythons  on each Python from 3.11 to 3.14 that is here"
 	@echo "make fuzz        wrong input of every kind for hours; fewer: make fuzz EXAMPLES=1000"
 	@echo "make test-random the random tests with fresh cases, TIMES=10 times as many, from SEED="
 	@echo "make sanitize    kernels under sanitizers of memory, undefined behaviour and threads"
@@ -52,7 +56,9 @@ help:
 	@echo "make paper       the experiments of the paper, some by NAME=\"fly har\""
 	@echo "make doc         doc/_build/html/index.html"
 	@echo "make doc-check   the same, and looks at every page in headless Chromium, if there is one"
-	@echo "make wheel, make sdist, make clean"
+	@echo "make wheel, make sdist, make clean; make wheels  for this system, each Python (cibuildwheel)"
+	@echo "make cross       compile for ARM, Windows and macOS  make test-arm64  and run on an emulator"
+	@echo "make check-release  all that has to be right before a release; see RELEASING.rst"
 
 # ------------------------------------------------------------------ set-up
 $(BIN)/python:
@@ -116,6 +122,20 @@ test-engines: $(ENGINES_VENV)/.packages $(VENV)/.kernels
 	@command -v java > /dev/null || echo "there is no Java: the tests of Spark are skipped"
 	$(TEST_ENV) $(ENGINES_VENV)/bin/python -m pytest -W default tests/engines tests/datasets/test_tables.py $(ARGS)
 
+# Each in an environment of its own, with the newest numpy and scipy that it can have.
+test-pythons:
+	@failed=; for python in $$(.ci/pythons); do \
+	  name=$$($$python -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
+	  echo "Python $$name: $$python"; \
+	  $(MAKE) test PYTHON=$$python VENV=.venv-$$name || failed="$$failed $$name"; \
+	done; \
+	[ -z "$$failed" ] || { echo "failed on Python$$failed" >&2; exit 1; }
+
+# Few packages, so that it can run on a Python for which others have no wheels yet.
+test-stress: $(VENV)/.kernels
+	$(PIP) install -q pytest hypothesis
+	$(TEST_ENV) $(BIN)/python -m pytest tests/inference/test_stress.py $(ARGS)
+
 fuzz: $(VENV)/.kernels $(VENV)/.packages
 	@echo "replay with: make fuzz SEED=$(SEED) EXAMPLES=$(EXAMPLES)"
 	SKCHMM_FUZZ_EXAMPLES=$(EXAMPLES) $(TEST_ENV) $(BIN)/python -X faulthandler -m pytest -n auto \
@@ -160,6 +180,49 @@ doc-check: doc
 wheel sdist: | $(BIN)/python
 	$(PIP) install -q build
 	$(BIN)/python -m build --$@
+
+wheels: | $(BIN)/python
+	$(PIP) install -q "cibuildwheel>=3.1"
+	$(BIN)/python -m cibuildwheel --output-dir dist
+
+# ----------------------------------------------------------- other systems
+$(CROSS_VENV)/.packages: pyproject.toml | $(VENV)/.kernels
+	$(PYTHON) -m venv $(CROSS_VENV)
+	$(REQUIREMENTS) cross > $(CROSS_VENV)/requirements.txt
+	$(CROSS_VENV)/bin/python -m pip install -q -r $(CROSS_VENV)/requirements.txt
+	@touch $@
+
+# Some of them: make cross ARGS=aarch64-macos
+cross: $(CROSS_VENV)/.packages $(VENV)/.kernels
+	$(CROSS_VENV)/bin/python .ci/cross.py $(ARGS)
+
+# On Debian, by qemu; takes about twenty times as long as on a processor.
+test-arm64: $(CROSS_VENV)/.packages $(VENV)/.kernels
+	$(CROSS_VENV)/bin/python .ci/cross.py aarch64-linux-gnu.2.28
+	.ci/arm64 $(CROSS_VENV)/bin/python $(ARGS)
+
+# ----------------------------------------------------------------- release
+$(RELEASE_VENV)/.packages: pyproject.toml | $(BIN)/python
+	$(PYTHON) -m venv $(RELEASE_VENV)
+	$(REQUIREMENTS) release > $(RELEASE_VENV)/requirements.txt
+	$(RELEASE_VENV)/bin/python -m pip install -q -r $(RELEASE_VENV)/requirements.txt
+	@touch $@
+
+check-project: $(RELEASE_VENV)/.packages
+	$(RELEASE_VENV)/bin/python .ci/project.py
+
+check-dist: $(RELEASE_VENV)/.packages
+	.ci/dist $(RELEASE_VENV)/bin/python $(PYTHON) $(ARGS)
+
+# One after the other: each uses all cores. Random tests and fuzzer run where the wheel is tested, or
+# by targets of their own.
+check-release:
+	$(MAKE) lint
+	$(MAKE) check-project
+	$(MAKE) doc
+	$(MAKE) test-floor ARGS="--ignore=tests/fuzz -m 'not hypothesis'"
+	$(MAKE) check-dist
+	@echo "all is right for a release"
 
 # Leaves virtual environments and what git tracks.
 clean:

@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 KERNELS = ROOT / "skchmm" / "_kernels"
 OUT = ROOT / "build" / "cross"
 VERSION = f"{sys.version_info[0]}{sys.version_info[1]}"
-FLAGS = "-O3 -g0 -fno-math-errno -fno-trapping-math -Wall -Wno-unused-function".split()
+FLAGS = ["-O3", "-g0", "-fno-math-errno", "-fno-trapping-math", "-Wall", "-Wno-unused-function"]
 FLAGS += ["-Werror=implicit-function-declaration", "-DNPY_NO_DEPRECATED_API=NPY_2_0_API_VERSION"]
 
 # What of Linux's pyconfig.h does not hold on macOS.
@@ -86,12 +86,12 @@ TARGETS = {
     "aarch64-macos": (
         "macosx_14_0_arm64",
         f".cpython-{VERSION}-darwin.so",
-        ["-bundle", "-undefined", "dynamic_lookup"],
+        ["-shared", "-Wl,-undefined,dynamic_lookup"],
     ),
     "x86_64-macos": (
         "macosx_14_0_x86_64",
         f".cpython-{VERSION}-darwin.so",
-        ["-bundle", "-undefined", "dynamic_lookup"],
+        ["-shared", "-Wl,-undefined,dynamic_lookup"],
     ),
 }
 ZIG = [sys.executable, "-m", "ziglang"]
@@ -135,7 +135,9 @@ def headers(target, platform, folder):
 def import_library(objects, folder):
     """A library that says of the symbols of Python that they will be there."""
     undefined = run(shutil.which("llvm-nm") or "nm", "-u", *objects)
-    names = sorted({n.removeprefix("__imp_") for n in re.findall(r"\b(?:__imp_)?_?Py\w+", undefined)})
+    names = sorted(
+        {n.removeprefix("__imp_") for n in re.findall(r"\b(?:__imp_)?_?Py\w+", undefined)}
+    )
     definition = folder / "python.def"
     data = re.compile(r"_?Py_\w+Struct|Py\w+_Type|PyExc_\w+|_Py_No\w+|_Py_\w+Object")
     definition.write_text(

@@ -25,7 +25,7 @@ DECODERS = {
 
 
 class Decoders:
-    """The seven decoders of the paper on its synthetic chain."""
+    """The seven decoders of Patel and Damiano on their synthetic chain."""
 
     param_names = ("decoder",)
     params = (tuple(DECODERS),)

@@ -1,1 +1,5 @@
-"""The experiments of the paper, run again: ``python -m benchmarks.paper NAME``."""
+"""The experiments of Patel and Damiano, *Controller-Augmented Hidden Markov Models*, run again.
+
+``python -m benchmarks.paper NAME``. "The paper", in the files of this folder, is theirs
+(``doc/references.rst``).
+"""

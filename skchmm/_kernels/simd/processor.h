@@ -11,33 +11,38 @@
 #endif
 static const char *const level_names[3] = {LEVEL_NAMES};
 
-#if defined(SKCHMM_X86) && defined(_MSC_VER) && !defined(__clang__)
+#if defined(SKCHMM_X86)
+#if defined(_MSC_VER) && !defined(__clang__)
 #include <immintrin.h>
 #include <intrin.h>
+#define CPUID(leaf, r) __cpuidex((int *)(r), (leaf), 0)
+#define SAVED_REGISTERS() ((unsigned)_xgetbv(0))
+#else
+#include <cpuid.h>
+#define CPUID(leaf, r) __cpuid_count((leaf), 0, (r)[0], (r)[1], (r)[2], (r)[3])
+static unsigned SAVED_REGISTERS(void)
+{
+    unsigned low, high;
+    __asm__ __volatile__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return low;
+}
+#endif
+#define BIT(word, k) ((word) >> (k) & 1)
 /* By the processor, and by the system, which has to save the registers of a thread. */
 static int processor_level(void)
 {
-    int first[4], more[4];
-    unsigned long long saved;
-    __cpuid(first, 0);
-    if (first[0] < 7)
+    unsigned r[4], more[4], saved;
+    CPUID(0, r);
+    if (r[0] < 7)
         return 0;
-    __cpuidex(first, 1, 0);
-    if (!(first[2] >> 27 & 1)) /* the system saves more than SSE's */
+    CPUID(1, r);
+    if (!BIT(r[2], 27) || !BIT(r[2], 28) || !BIT(r[2], 12)) /* XGETBV, AVX, FMA */
         return 0;
-    saved = _xgetbv(0);
-    __cpuidex(more, 7, 0);
-    if ((saved & 0x06) != 0x06 || !(more[1] >> 5 & 1) || !(first[2] >> 12 & 1)) /* AVX2, FMA */
+    CPUID(7, more);
+    saved = SAVED_REGISTERS();
+    if ((saved & 0x06) != 0x06 || !BIT(more[1], 5)) /* AVX2 */
         return 0;
-    return (saved & 0xE6) == 0xE6 && (more[1] >> 16 & 1) && (more[1] >> 17 & 1) ? 2 : 1; /* F, DQ */
-}
-#elif defined(SKCHMM_X86)
-static int processor_level(void)
-{
-    __builtin_cpu_init();
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
-        return 0;
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") ? 2 : 1;
+    return (saved & 0xE6) == 0xE6 && BIT(more[1], 16) && BIT(more[1], 17) ? 2 : 1; /* AVX-512 F, DQ */
 }
 #elif defined(SKCHMM_ARM)
 static int processor_level(void)
