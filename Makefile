@@ -170,10 +170,12 @@ paper: $(VENV)/.kernels $(VENV)/.packages
 	$(BIN)/python -m benchmarks.paper $(NAME) $(ARGS)
 
 doc: $(VENV)/.kernels $(VENV)/.doc-packages
-	$(BIN)/python -m sphinx -q -W --keep-going -b html doc doc/_build/html
+	$(BIN)/python -m sphinx $(FRESH) -q -W --keep-going -b html doc doc/_build/html
 	@echo "doc/_build/html/index.html"
 
-# Pages are opened in Chromium (Debian: apt-get install chromium); see doc/check.py.
+# Pages are opened in Chromium (Debian: apt-get install chromium); see doc/check.py. All are written
+# anew: where Sphinx writes only those that changed, the search forgets index entries of the others.
+doc-check: FRESH = -E
 doc-check: doc
 	$(BIN)/python doc/check.py doc/_build/html
 
