@@ -124,7 +124,9 @@ random_state, verbose
     def _check_parameters(self):
         super()._check_parameters()
         width = self.beam_width
-        if width is not None and not (isinstance(width, (int, np.integer)) and width >= 1):
+        # numpy's timedelta64 is an np.integer.
+        whole = isinstance(width, (int, np.integer)) and not isinstance(width, np.timedelta64)
+        if width is not None and not (whole and width >= 1):
             raise ValueError(f"beam_width must be an integer >= 1 or None, got {width!r}.")
 
     def _apply_constraints(self):

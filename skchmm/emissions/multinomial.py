@@ -196,5 +196,7 @@ class Multinomial(Emission):
         return rows
 
     def _set_trials(self, totals):
+        if np.ma.is_masked(totals):
+            raise ValueError(f"n_trials must be known numbers of trials, got {totals!r}.")
         distinct = np.unique([] if totals is None else totals)
         self.n_trials_ = int(distinct[0]) if len(distinct) == 1 else None

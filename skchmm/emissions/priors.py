@@ -32,7 +32,9 @@ def log_inverse_wishart(added, scatter, covars):
     if not (np.any(added) or np.any(scatter)):
         return 0.0
     if np.ndim(scatter) == np.ndim(added):
-        return -0.5 * float(np.sum(added * np.log(covars) + scatter / covars))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value = -0.5 * float(np.sum(added * np.log(covars) + scatter / covars))
+        return -np.inf if np.isnan(value) else value  # of variances that fell to zero
     log_sizes = np.linalg.slogdet(covars)[1]
     traces = np.trace(np.linalg.solve(covars, scatter), axis1=-2, axis2=-1)
     return -0.5 * float(np.sum(added * log_sizes + traces))

@@ -180,3 +180,8 @@ def test_bad_width(bad):
     X, y = toy()
     with pytest.raises(ValueError, match="beam_width must be an integer >= 1 or None"):
         BeamRejectionDecoder(bad).fit(X, y)
+
+
+def test_a_span_of_time_is_no_width():
+    with pytest.raises(ValueError, match="beam_width must be an integer"):
+        BeamRejectionDecoder.from_parameters([1.0], [[1.0]], beam_width=np.timedelta64(3, "h"))

@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from skchmm import ConstrainedHMM, CTConstrainedHMM, HSMMDecoder
 from skchmm.constraints import AtMostVisits, ForbiddenEdges, Precedence
 from skchmm.emissions import GMM, Categorical, Gaussian, Multinomial, Poisson
+from skchmm.emissions.priors import log_inverse_wishart
 from tests.estimators.test_learning import assert_never_falls, sequences
 from tests.oracles.enumeration import Enumeration
 
@@ -390,3 +391,7 @@ def test_labels_are_learned_from_whatever_the_parameters_were():
     expected = ConstrainedHMM().fit(X, y)
     np.testing.assert_array_equal(model.emission_.probabilities_, expected.emission_.probabilities_)
     assert (model.emission_.probabilities_ > 0).all()
+
+
+def test_variances_that_fell_to_zero_have_no_density():
+    assert log_inverse_wishart(np.ones(2), np.ones(2), np.array([1.0, 0.0])) == -np.inf

@@ -262,3 +262,8 @@ class TestMessages:
             model.transmat_ = wrong
             with pytest.raises(ValueError, match="transmat_"):
                 model.predict(vectors())
+
+
+def test_masked_trials_are_refused():
+    with pytest.raises(ValueError, match="n_trials must be known"):
+        ours.MultinomialHMM(2, n_trials=np.ma.masked).fit([[1, 2], [2, 1]])
