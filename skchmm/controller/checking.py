@@ -5,10 +5,11 @@ Kernels take every index as it is. `max_nodes` is what users set. An entry of a 
 states are reached.
 """
 
-import numbers
 from collections.abc import Iterable
 
 import numpy as np
+
+from .._numbers import is_whole
 
 MAX_BITS = 1024
 ENTRIES_PER_NODE = 4
@@ -17,8 +18,7 @@ _FEWEST_ENTRIES = 4_000_000  # also where max_nodes is small
 
 def check_integer(value, name, minimum):
     """The value as an int; a ValueError that names it if it is none, or too small."""
-    # bool is an Integral in Python, but True steps are a mistake.
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
+    if not is_whole(value):
         raise ValueError(f"{name} must be an integer, got {value!r}")
     if int(value).bit_length() > MAX_BITS:  # Python does not even print some of these
         raise ValueError(f"{name} must be below 2^{MAX_BITS}")

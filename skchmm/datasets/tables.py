@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from .._numbers import is_whole
+
 
 def read_sequences(
     source: Any,
@@ -55,7 +57,7 @@ def read_sequences(
     >>> [chunk.n_rows for chunk in chunks]  # doctest: +SKIP
     [2, 1]
     """
-    if not (isinstance(rows, (int, np.integer)) and rows >= 1):
+    if not (is_whole(rows) and rows >= 1):
         raise ValueError(f"rows must be an integer >= 1, got {rows!r}.")
     pieces, names = _pieces_of(source)
     single = isinstance(columns, str)

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._kernels.other.beam import beam_search
+from .._numbers import is_whole
 from ..constraints.compile import compile
 from ..constraints.rules import split_local_rules
 from ..exceptions import InfeasibleSequenceError, InfeasibleSequenceWarning, warn
@@ -125,7 +126,7 @@ random_state, verbose
         super()._check_parameters()
         width = self.beam_width
         # numpy's timedelta64 is an np.integer.
-        whole = isinstance(width, (int, np.integer)) and not isinstance(width, np.timedelta64)
+        whole = is_whole(width)
         if width is not None and not (whole and width >= 1):
             raise ValueError(f"beam_width must be an integer >= 1 or None, got {width!r}.")
 

@@ -6,6 +6,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._numbers import is_whole
 from ..constraints.rules import warn_not_enforced
 from ..estimators.em import with_callbacks
 from ..estimators.likelihood import LikelihoodModel
@@ -137,7 +138,7 @@ class HSMMDecoder(LikelihoodModel):
 
     def _check_parameters(self):
         super()._check_parameters()
-        if not (isinstance(self.max_duration, (int, np.integer)) and self.max_duration >= 1):
+        if not (is_whole(self.max_duration) and self.max_duration >= 1):
             raise ValueError(f"max_duration must be an integer >= 1, got {self.max_duration!r}.")
         if self.duration not in FAMILIES:
             raise ValueError(f"duration must be one of {FAMILIES}, got {self.duration!r}.")

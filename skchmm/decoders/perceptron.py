@@ -8,6 +8,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._kernels.other.perceptron import train_pass
+from .._numbers import is_whole
 from ..constraints.compile import flatten
 from ..constraints.rules import warn_not_enforced
 from ..constraints.soft import Soft
@@ -142,7 +143,7 @@ class PerceptronCRF(KBestMixin, CallbackSupportMixin, SequenceEstimator):
         self._check_choices()
         if self.features not in KINDS:
             raise ValueError(f"features must be one of {KINDS}, got {self.features!r}.")
-        if not (isinstance(self.n_epochs, (int, np.integer)) and self.n_epochs >= 1):
+        if not (is_whole(self.n_epochs) and self.n_epochs >= 1):
             raise ValueError(f"n_epochs must be an integer >= 1, got {self.n_epochs!r}.")
 
     def __sklearn_tags__(self):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._numbers import is_whole
 from ..inference.chain import labelled
 from ..inference.kbest import iterate_paths
 from ._plain import PlainHMM
@@ -112,7 +113,7 @@ random_state, verbose
 
     def _check_parameters(self):
         super()._check_parameters()
-        if not (isinstance(self.n_candidates, (int, np.integer)) and self.n_candidates >= 1):
+        if not (is_whole(self.n_candidates) and self.n_candidates >= 1):
             raise ValueError(f"n_candidates must be an integer >= 1, got {self.n_candidates!r}.")
 
     @property

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from .._numbers import is_whole
 from .base import (
     Emission,
     Frames,
@@ -150,7 +151,7 @@ class Categorical(Emission):
     def _check_parameters(self):
         if self.unseen not in ("error", "ignore"):
             raise ValueError(f"unseen must be 'error' or 'ignore', got {self.unseen!r}.")
-        if not isinstance(self.order, (int, np.integer)) or self.order < 0:
+        if not is_whole(self.order) or self.order < 0:
             raise ValueError(f"order must be 0, 1, 2, ..., got {self.order!r}.")
 
     def initialise(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from .._numbers import is_whole
 from ..sequences.values import as_array
 from .base import Emission, Frames
 from .labelled import count_rows
@@ -433,7 +434,7 @@ def _as_tuple(columns):
 
 
 def _is_number(column):
-    return isinstance(column, (int, np.integer)) and not isinstance(column, bool) and column >= 0
+    return is_whole(column) and column >= 0
 
 
 def _describe(columns):

@@ -3,6 +3,7 @@
 import numpy as np
 
 from .._kernels.data.symbols import code_run
+from .._numbers import is_whole
 from ..sequences.forms import PLAIN
 from ..sequences.values import as_array, is_missing, missing_in, of_series, plain
 
@@ -200,7 +201,7 @@ def _plain(value):
 
 
 def _as_symbol_array(symbols):
-    if isinstance(symbols, (int, np.integer)) and not isinstance(symbols, bool) and symbols >= 0:
+    if is_whole(symbols) and symbols >= 0:
         return np.arange(symbols)
     if isinstance(symbols, (set, frozenset)):
         symbols = _sorted(symbols)

@@ -4,11 +4,10 @@ The public questions are in questions.py, reasons.py and continuous_questions.py
 sequences and hand them to the methods here.
 """
 
-import numbers
-
 import numpy as np
 from sklearn.utils import check_random_state
 
+from .._numbers import is_whole
 from ..constraints.compile import flatten
 from ..constraints.logic import build
 from ..constraints.soft import Soft
@@ -182,7 +181,7 @@ class AskingMixin:
 
 def check_number(value, what, least=1):
     """A count that the user gave; `what` is its name and what it counts."""
-    if not isinstance(value, numbers.Integral) or value < least:
+    if not is_whole(value) or value < least:
         raise ValueError(f"{what}, got {value!r}.")
 
 

@@ -15,6 +15,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from .. import emissions
+from .._numbers import is_whole
 from ..constraints.compile import flatten
 from ..emissions.labelled import count_rows
 from ..sequences.aligned import read_weights
@@ -160,9 +161,9 @@ class LikelihoodModel(
             raise ValueError(f"smoothing must not be negative, got {self.smoothing!r}.")
         if self.smoothing == np.inf:
             raise ValueError("smoothing must be finite.")
-        if not (isinstance(self.n_iter, (int, np.integer)) and self.n_iter >= 0):
+        if not (is_whole(self.n_iter) and self.n_iter >= 0):
             raise ValueError(f"n_iter must be an integer >= 0, got {self.n_iter!r}.")
-        if not (isinstance(self.n_init, (int, np.integer)) and self.n_init >= 1):
+        if not (is_whole(self.n_init) and self.n_init >= 1):
             raise ValueError(f"n_init must be an integer >= 1, got {self.n_init!r}.")
 
     def _learned(self, parameters, emission, history, converged):

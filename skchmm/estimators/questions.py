@@ -1,6 +1,5 @@
 """What a model can say beyond one path: other paths, draws, probabilities of other rules."""
 
-import numbers
 from collections.abc import Collection
 from typing import Any
 
@@ -8,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from .._numbers import is_whole
 from ..inference.chain import Durations
 from ..inference.sampling import draw_constrained_paths
 from .asking import AskingMixin, check_number
@@ -276,7 +276,7 @@ def _sizes(length, n_sequences):
     sizes = np.asarray(length)
     if sizes.ndim > 1 or sizes.dtype.kind not in "iu" or sizes.size == 0 or (sizes < 1).any():
         raise ValueError(f"length must be a number of steps or several of them, got {length!r}.")
-    if not isinstance(n_sequences, numbers.Integral) or n_sequences < 1:
+    if not is_whole(n_sequences) or n_sequences < 1:
         raise ValueError(f"n_sequences must be a positive integer, got {n_sequences!r}.")
     if sizes.ndim == 0:
         return np.full(n_sequences, sizes)

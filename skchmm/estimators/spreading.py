@@ -15,6 +15,7 @@ from uuid import uuid4
 
 import numpy as np
 
+from .._numbers import is_whole
 from ..controller.progress import Counted
 from .statistics import digest, digest_of_rows, fold, join_groups
 
@@ -52,9 +53,7 @@ class Spread:
             )
         if not callable(map):
             raise TypeError(f"map must be a function such as the builtin map, got {map!r}.")
-        if not (isinstance(per_task, (int, np.integer)) and per_task >= 1) or (
-            per_task & (per_task - 1)
-        ):
+        if not (is_whole(per_task) and per_task >= 1) or (per_task & (per_task - 1)):
             raise ValueError(
                 f"per_task must be 1, 2, 4, 8, ..., got {per_task!r}: sums of any other number of "
                 "chunks would be added up in another order."

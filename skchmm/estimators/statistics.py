@@ -9,6 +9,8 @@ from typing import Any, Self
 import numpy as np
 from joblib import hash as hash_of_object
 
+from .._numbers import is_whole
+
 # Numbers of chunks are below this, names of chunks (their digests) from it on.
 _NAMES = 1 << 64
 
@@ -173,7 +175,7 @@ def fold(items):
 # -------------------------------------------------------------- who is who among chunks
 def named(chunk):
     """A chunk as a range of numbers: that of its number, or of a digest of its name."""
-    whole = isinstance(chunk, (int, np.integer)) and not isinstance(chunk, bool)
+    whole = is_whole(chunk)
     if whole and 0 <= chunk < _NAMES:
         return ((int(chunk), int(chunk) + 1),)
     number = _NAMES + int(digest(chunk)[:24], 16)

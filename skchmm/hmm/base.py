@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from .._numbers import is_whole
 from ..constraints.compile import compile, flatten
 from ..controller import Controller, SoftController, everything
 from ..emissions import Emission
@@ -382,7 +383,7 @@ class BaseHMM(LearningMixin, HMMChunksMixin, AnswersMixin, ReasonsMixin, Likelih
             raise ValueError(
                 f"on_infeasible must be 'raise', 'warn' or 'relax', got {self.on_infeasible!r}."
             )
-        if not (isinstance(self.n_init, (int, np.integer)) and self.n_init >= 1):
+        if not (is_whole(self.n_init) and self.n_init >= 1):
             raise ValueError(f"n_init must be an integer >= 1, got {self.n_init!r}.")
         for name in self._prior_names:
             value = getattr(self, name)
@@ -394,7 +395,7 @@ class BaseHMM(LearningMixin, HMMChunksMixin, AnswersMixin, ReasonsMixin, Likelih
     def _check_states(self):
         """As many states as labels, where the user has named them."""
         given = vars(self)["n_components"]
-        if not isinstance(given, (int, np.integer)) or given < 1:
+        if not is_whole(given) or given < 1:
             raise ValueError(f"n_components must be a positive integer, got {given!r}.")
         if self.states is None:
             return

@@ -1,6 +1,5 @@
 """Observations one at a time: filtered marginals and decisions a fixed lag behind."""
 
-import numbers
 from collections import deque
 from typing import Any, NamedTuple
 
@@ -8,6 +7,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._kernels.discrete.filtering import best_source, completions, first_step, step
+from .._numbers import is_whole
 from ..exceptions import InfeasibleSequenceError, InfeasibleSequenceWarning, warn
 from ..graph.completion import Live
 from ..sequences.forms import Sequences
@@ -91,9 +91,9 @@ class ConstrainedStream:
 
     def __init__(self, model: Any, *, n_steps: int | None = None, lag: int = 0) -> None:
         check_is_fitted(model)
-        if n_steps is not None and (not _is_number(n_steps) or n_steps < 1):
+        if n_steps is not None and (not is_whole(n_steps) or n_steps < 1):
             raise ValueError(f"n_steps must be a positive number of steps, got {n_steps!r}.")
-        if not _is_number(lag) or lag < 0:
+        if not is_whole(lag) or lag < 0:
             raise ValueError(f"lag must be a number of steps, 0 or more, got {lag!r}.")
         self.model, self.n_steps, self.lag = model, n_steps, lag
         self.n_seen = 0
@@ -380,11 +380,6 @@ def _at(node, n_nodes):
 def _log_sum(values):
     top = values.max(initial=-np.inf)
     return top if top == -np.inf else top + np.log(np.exp(values - top).sum())
-
-
-def _is_number(value):
-    # among the integers are durations of numpy, and True
-    return isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.timedelta64))
 
 
 def _row(x, n_features):

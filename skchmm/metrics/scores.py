@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._kernels.data import segments
-from .._thresholds import whole_parts
+from .._numbers import whole_parts
 from ..constraints.compile import flatten
 from ..constraints.logic import build, labels_of
 from ..sequences.aligned import read_label_pair, read_label_sequences

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from .._thresholds import reaches
+from .._numbers import reaches
 from ..constraints import (
     EndsIn,
     ExactVisits,

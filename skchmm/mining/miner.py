@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from .._documentation import DocumentedMixin
-from .._thresholds import bound_reaches, reaches, shortfall
+from .._numbers import bound_reaches, reaches, shortfall
 from ..constraints import ForbiddenEdges
 from ..controller.checking import is_iterable
 from ..sequences.aligned import read_label_sequences

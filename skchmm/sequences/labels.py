@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._numbers import is_whole
 from .values import missing_in
 
 SHOWN = 20  # labels listed in an error message before the rest is only counted
@@ -144,7 +145,7 @@ def choose_states(states, n_states, labels, default=None):
         else:
             classes = np.unique(classes)
     elif n_states is not None:
-        if not isinstance(n_states, (int, np.integer)) or n_states < 1:
+        if not is_whole(n_states) or n_states < 1:
             raise ValueError(f"n_states must be a positive integer, got {n_states!r}.")
         return np.arange(n_states)
     elif default is not None:
@@ -196,7 +197,7 @@ def known_labels(y, minus_one=True):
 
 
 def _is_minus_one(value):
-    return isinstance(value, (int, np.integer)) and value == -1
+    return is_whole(value) and value == -1
 
 
 class Known(NamedTuple):

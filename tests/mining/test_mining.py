@@ -151,7 +151,7 @@ def test_recovers_a_catalog_from_rejection_draws():
     assert set(kept(mined, Precedence)) == {Precedence("A", "B"), Precedence("B", "C")}
 
 
-def test_evidence_thresholds_are_met_or_exceeded_as_defined():
+def test_evidence_numbers_are_met_or_exceeded_as_defined():
     # b is in exactly half of the sequences: enough; 10 segments are not more than 10.
     y = [["a", "b"]] * 5 + [["a"]] * 5
     miner = ConstraintMiner().fit(y)

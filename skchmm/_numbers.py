@@ -1,21 +1,38 @@
-"""Comparisons with a decimal that the user wrote.
+"""Numbers that the user gave: whole ones, and shares that something is compared with.
 
 0.07 as a floating-point number is not 7/100, and 0.07 * 100 is more than 7. A threshold means the
-decimal that it prints as, so that 7 of 100 reach 0.07 and 0.29 of 100 steps are 29.
+simple fraction that it is nearest to, else the decimal that it prints as, so that 7 of 100 reach
+0.07, 0.29 of 100 steps are 29, and 5/300 of 300 are 5.
 """
 
 from fractions import Fraction
-from numbers import Rational
+from numbers import Integral, Rational
 
 import numpy as np
+
+# Denominators up to this are those of counts; of such fractions, no two are the same number.
+_SIMPLE = 10**6
 
 # Relative rounding error that a bound from a numerical routine may have.
 _ROUNDING = 1e-12
 
 
-def exact(decimal):
-    """The number that a decimal prints as, as a fraction."""
-    return Fraction(decimal) if isinstance(decimal, Rational) else Fraction(str(decimal))
+def is_whole(value):
+    """Whether a value is an integer.
+
+    Python counts bool among these, and numpy its spans of time; as a number of states or of
+    iterations they are mistakes.
+    """
+    other = (bool, np.bool_, np.timedelta64)
+    return isinstance(value, Integral) and not isinstance(value, other)
+
+
+def exact(number):
+    """What the user meant by a number, as a fraction."""
+    if isinstance(number, Rational):
+        return Fraction(number)
+    simple = Fraction(float(number)).limit_denominator(_SIMPLE)
+    return simple if float(simple) == float(number) else Fraction(str(number))
 
 
 def reaches(part, whole, share):
