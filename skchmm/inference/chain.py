@@ -307,7 +307,14 @@ class _Sums:
     def run(self):
         """Do it; the counts."""
         left = np.arange(len(self.log_z))
-        ways = self.delays, self.lanes, self.two_ended, self.blocks, self.lanes_again, self.log_space
+        ways = (
+            self.delays,
+            self.lanes,
+            self.two_ended,
+            self.blocks,
+            self.lanes_again,
+            self.log_space,
+        )
         for way in ways[-1:] if self.chain.only_logs else ways:
             left = way(left)
             if len(left) == 0:

@@ -207,7 +207,7 @@ TARGET static void NAME(fast_backward)(Sums *s, const Behind *h, int64_t t, int6
             }
         }
         if (back < delay) {
-            heads = MUL(run_x, NAME(ends)(c, h->final, 0, back));
+            heads = MUL(run_x, NAME(ends)(s, h->final, 0, back));
             size = run_e;
         } else {
             int64_t at = 8 * ((back - delay) & mask);

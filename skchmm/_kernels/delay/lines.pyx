@@ -19,7 +19,7 @@ cdef class Lines:
         self.arrays = []
         core.n_plain, core.n_places, core.n_lines = n_plain, len(nodes), len(delay)
         core.n_heads = len(nodes) // 8 - n_plain
-        core.aligned = np.array_equal(tail, np.arange(len(tail)))
+        core.aligned = len(tail) <= 8 * n_plain and np.array_equal(tail, np.arange(len(tail)))
         core.longest = max(delay)
         core.same = core.longest if min(delay) == core.longest else 0
         self.hold_blocks(&core.blocks, blocks)

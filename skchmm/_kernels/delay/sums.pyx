@@ -32,6 +32,7 @@ cdef extern from "delay/fast_steps.h" nogil:
         const double *line_x
         const double *line_e
         bint impossible
+        bint open
         double *ring_x
         double *ring_e
         int64_t mask
@@ -371,11 +372,13 @@ cdef void count_lines(const Model *p, int64_t T, double weight, double *inside) 
 
 
 cdef int open_sums(Sums *s, Memory memory, const Core *core, int64_t ring) except -1:
-    cdef int64_t L = 8 * core.n_heads
+    cdef int64_t k, L = 8 * core.n_heads
     s.core, s.mask, s.impossible = core, ring - 1, False
     s.ring_x, s.ring_e = memory.table(ring, L), memory.table(ring, L)
     s.run_x, s.run_e, s.last = memory.rows(1, L), memory.rows(1, L), memory.rows(1, L)
     s.arrived, s.arrive = memory.rows(2, L), memory.rows(2, core.n_places)
+    for k in range(core.n_places):
+        s.arrive[core.n_places + k] = NOTHING
     return 0
 
 
@@ -414,6 +417,8 @@ def delayed_sums(Layout layout,                    # IN
     p.stride = 8 * ((S + 7) // 8 + 1) + (0 if core.by_state else N)
     p.emit_x = memory.rows(p.n_rows if few else BATCH, p.stride)
     p.emit_e = memory.rows(p.n_rows if few else BATCH, p.stride)
+    for k in range((p.n_rows if few else BATCH) * p.stride):
+        p.emit_x[k] = 1.0  # lanes without a state divide by it
     p.tops = memory.rows(p.n_rows if few else BATCH, 1)
     p.width = 2 * N
     p.ring = 1
@@ -445,6 +450,9 @@ def delayed_sums(Layout layout,                    # IN
     p.fast = lines.direct and is_fast(core) and smallest >= 1e-10 and counts is None
     p.plain = memory.rows(p.n_rows if few else BATCH, S)
     with nogil:
+        p.ahead.open = p.back.open = True
+        for k in range(core.begin[core.n_lines]):
+            p.ahead.open = p.back.open = p.ahead.open and p.g.final[core.inside[k]] == 1.0
         p.flags, weight = 0, 0.0
         if few:
             convert(&p, 0, p.n_rows, 0)
