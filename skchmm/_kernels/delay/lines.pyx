@@ -13,8 +13,8 @@ cdef class Lines:
     two blocks of places, and in both place m is the one of state m.
     """
 
-    def __init__(self, n_states, n_plain, nodes, states, place, first, sources, edges, delay, tail, through,
-                 arriving, into, inside, blocks, back):
+    def __init__(self, n_states, n_plain, nodes, states, place, first, sources, edges, delay, tail,
+                 through, arriving, into, inside, blocks, back):
         cdef Core *core = &self.core
         self.arrays = []
         core.n_plain, core.n_places, core.n_lines = n_plain, len(nodes), len(delay)
