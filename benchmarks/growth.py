@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from skchmm.constraints import AtMostVisits
+from skchmm.constraints import AtMostVisits, MinDuration
 
 from .machine import describe_machine, one_thread
 from .peers.problems import make_problem
@@ -35,6 +35,7 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(prog="python -m benchmarks.growth", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small sizes, written elsewhere")
     parser.add_argument("--output", type=Path, default=None, help="folder for the results")
+    parser.add_argument("--only", help="one axis, whose table and figure get files of their own")
     options = parser.parse_args(arguments)
     output = options.output
     if output is None:
@@ -45,9 +46,16 @@ def main(arguments=None):
         records = [
             {"axis": axis, "size": size, "work": work, "seconds": seconds}
             for axis, sizes, build in axes(options.quick)
+            if options.only in (None, axis)
             for size in sizes
             for work, seconds in measure(build(size)).items()
         ]
+    if options.only is not None:
+        name = options.only.replace(" ", "_")
+        write_csv(output / f"{name}.csv", records)
+        draw(records, output / f"{name}.png")
+        print(table(records), output, sep="\n")
+        return 0
     write_csv(output / "growth.csv", records)
     page = f"{TEXT}\n{describe_machine()}.\n\n{table(records)}\n\n.. image:: growth.png\n"
     (output / "README.rst").write_text(page)
@@ -67,6 +75,9 @@ def axes(quick):
     )  # fmt: skip
     yield "controller states", (2, 8, 32) if quick else (2, 4, 8, 16, 32, 64, 128), (
         lambda n: (make_problem(8, [5_000 // cut]), AtMostVisits(0, n - 1))
+    )  # fmt: skip
+    yield "minimum duration", (2, 10, 100) if quick else (2, 5, 10, 30, 100, 1_000, 10_000), (
+        lambda n: (make_problem(5, [20_000 // cut]), [MinDuration(k, n) for k in range(5)])
     )  # fmt: skip
     yield "sequences", [n // cut for n in (100, 400, 1_600, 6_400)], (
         lambda n: (make_problem(5, [200] * n), None)
@@ -119,7 +130,7 @@ def draw(records, path):
     found = curves(records)
     names = list(dict.fromkeys(axis for axis, _ in found))
     figure = Figure(figsize=(3 * len(names), 3), layout="constrained")
-    for panel, name in zip(figure.subplots(1, len(names)), names):
+    for panel, name in zip(figure.subplots(1, len(names), squeeze=False)[0], names):
         for work in WORKS:
             sizes, seconds = found[name, work]
             label = f"{work}, {exponent(sizes, seconds):.2f}"

@@ -15,7 +15,7 @@ from .race import HEADER, SUMMARY, summary
 
 HERE = Path(__file__).parent
 RACES = (
-    "own", "catalogs", "roofline", "chromosome", "paper_times", "librosa_viterbi",
+    "own", "durations", "catalogs", "roofline", "chromosome", "paper_times", "librosa_viterbi",
     "crfsuite_perceptron", "dynamax_inference", "expm", "conin_map", "hmmlearn_inference",
     "hmmlearn_em", "pm4py_alignments",
 )  # fmt: skip

@@ -333,8 +333,13 @@ class _Sums:
         """Do it; the counts."""
         left = np.arange(len(self.log_z))
         ways = (
-            self.delays, self.lanes, self.two_ended, self.blocks, self.lanes_again, self.log_space
-        )  # fmt: skip
+            self.delays,
+            self.lanes,
+            self.two_ended,
+            self.blocks,
+            self.lanes_again,
+            self.log_space,
+        )
         for way in ways[-1:] if self.chain.only_logs else ways:
             left = way(left)
             if len(left) == 0:

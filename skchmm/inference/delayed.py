@@ -65,7 +65,7 @@ def sum_delayed(
 
 
 def products_of(chain):
-    """Weights as numbers with exponents: by entry of the core's blocks, both ways, and of lines."""
+    """Weights with exponents: by entry of the core's blocks, ahead and back; of lines."""
     delays = chain.graph.delays
     weights = chain.weights[delays.edges]
     n_lines = delays.lines.n_lines

@@ -86,13 +86,14 @@ def passing_over(monkeypatch):
     def watch(kernel):
         original = getattr(delayed, kernel)
 
-        def counted(*args):
-            original(*args)
+        def counted(*args, **kwargs):
+            original(*args, **kwargs)
             done.append(kernel)
 
         monkeypatch.setattr(delayed, kernel, counted)
 
     watch("delayed_viterbi")
+    watch("delayed_sums")
     monkeypatch.setattr(sizes, "delay_gain", 0.0)
     return done
 
@@ -163,6 +164,99 @@ def test_best_paths_as_by_all_nodes(data, passing_over, instruction_sets):
             if best[s] > -np.inf:
                 np.testing.assert_array_equal(path[a:b], expected[a:b])
     assert passing_over[-1] == "delayed_viterbi"
+
+
+def close(found, expected):
+    """What forward-backward gives, to a part in 1e12; logarithms of what they are the sum of."""
+    np.testing.assert_allclose(found.log_z, expected.log_z, rtol=1e-12, atol=1e-9)
+    np.testing.assert_allclose(found.posteriors, expected.posteriors, rtol=0, atol=1e-12)
+    if expected.counts is not None:
+        transitions = expected.counts.transitions
+        np.testing.assert_allclose(found.counts.transitions, transitions, rtol=1e-11, atol=1e-11)
+
+
+@fixed
+@given(data=st.data())
+def test_sums_by_enumeration(data, passing_over, instruction_sets):
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    rules, graph = draw_graph(data)
+    T = data.draw(st.integers(1, 6))
+    startprob, transmat = rng.dirichlet(np.ones(3)), rng.dirichlet(np.ones(3), size=3)
+    table = rng.normal(size=(T, 3)) * data.draw(st.sampled_from([1.0, 30.0]))
+    table[rng.random(table.shape) < data.draw(st.sampled_from([0.0, 0.1]))] = -np.inf
+    chain = Chain(graph, startprob, transmat)
+    paths = in_order(chain.log_start, chain.given[1], table, rules)
+    marginals, transitions, log_z = np.zeros((T, 3)), np.zeros((3, 3)), -np.inf
+    if paths:
+        log_z = np.logaddexp.reduce([score for score, _ in paths])
+    for score, path in paths:
+        marginals[range(T), path] += np.exp(score - log_z)
+        np.add.at(transitions, (path[:-1], path[1:]), np.exp(score - log_z))
+    for k, counts in product(instruction_sets.values(), (False, True)):
+        instructions.use_instruction_set(k)
+        found = chain.smooth(Frames(table), np.array([0, T]), counts=counts)
+        np.testing.assert_allclose(found.log_z, [log_z], rtol=1e-12)
+        np.testing.assert_array_equal(chain.log_likelihood(Frames(table), np.array([0, T])),
+                                      found.log_z)  # fmt: skip
+        if paths:
+            np.testing.assert_allclose(found.posteriors, marginals, rtol=0, atol=1e-12)
+        if counts:
+            np.testing.assert_allclose(found.counts.transitions, transitions, atol=1e-12)
+    assert "delayed_sums" in passing_over
+
+
+@fixed
+@given(data=st.data())
+def test_sums_as_by_all_nodes(data, passing_over, instruction_sets):
+    """Longer sequences; lines that hold next to nothing, and all that is accepted in the end."""
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    support = rng.random((3, 3)) < data.draw(st.sampled_from([0.7, 1.0]))
+    np.fill_diagonal(support, True)
+    _, graph = draw_graph(data, support)
+    transmat = np.where(support, rng.random((3, 3)), 0.0)
+    transmat /= transmat.sum(axis=1, keepdims=True)
+    chain = Chain(graph, rng.dirichlet(np.ones(3)), transmat)
+    lengths = data.draw(st.lists(st.integers(1, 500), min_size=1, max_size=4))
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    table = rng.normal(size=(offsets[-1], 3)) * data.draw(st.sampled_from([1.0, 8.0, 100.0]))
+    table[rng.random(table.shape) < data.draw(st.sampled_from([0.0, 0.01]))] = -np.inf
+    frames = Frames(table)
+    if data.draw(st.booleans()):
+        frames = Frames(table[:9], rng.integers(min(9, len(table)), size=len(table)))
+    how = {"seq_weights": rng.random(len(lengths)), "counts": data.draw(st.booleans())}
+    expected = by_nodes(chain.smooth, frames, offsets, **how)
+    for k in instruction_sets.values():
+        instructions.use_instruction_set(k)
+        close(chain.smooth(frames, offsets, n_jobs=data.draw(st.integers(1, 2)), **how), expected)
+    assert passing_over[-1] == "delayed_sums"
+
+
+@pytest.mark.parametrize("scale", [1.0, 4.0, 40.0])
+@pytest.mark.parametrize("duration", [2, 3, 60, 700])
+def test_sums_of_minimum_durations(duration, scale, passing_over, instruction_sets):
+    """One line for each state: what stays in registers, and exponents of any size."""
+    rng = np.random.default_rng(0)
+    rules = [MinDuration(label, duration) for label in STATES]
+    chain = Chain(graph_of(rules), np.full(3, 1 / 3), np.full((3, 3), 0.02) + 0.94 * np.eye(3))
+    frames = Frames(scale * rng.normal(size=(1500, 3)))
+    offsets = np.array([0, 1, 2, 10, 500, 1500])
+    expected = by_nodes(chain.smooth, frames, offsets)
+    for k in instruction_sets.values():
+        instructions.use_instruction_set(k)
+        close(chain.smooth(frames, offsets), expected)
+        np.testing.assert_allclose(chain.log_likelihood(frames, offsets), expected.log_z)
+    assert passing_over[-1] == "delayed_sums"
+
+
+def test_emissions_too_small_to_count_in_are_left_to_all_nodes(passing_over):
+    rng = np.random.default_rng(0)
+    rules = [MinDuration(label, 5) for label in STATES]
+    chain = Chain(graph_of(rules), np.full(3, 1 / 3), rng.dirichlet(np.ones(3), size=3))
+    table = rng.normal(size=(60, 3))
+    table[40, 0] = -1e10
+    offsets = np.array([0, 30, 60])
+    close(chain.smooth(Frames(table), offsets), by_nodes(chain.smooth, Frames(table), offsets))
+    assert passing_over == ["delayed_sums"]
 
 
 def test_ties_of_logarithms(passing_over):

@@ -3,13 +3,14 @@
  *
  * Emissions are plain numbers, none below SMALLEST, and so are weights. Exponents then stay as they
  * are for many steps, and what they mean for the weights of edges is worked out when one changes. A
- * number has left its range before it is brought back: once in GROUP steps each is looked at. */
+ * number has left its range before it is brought back: once in a group of steps each is looked at, in
+ * every step where some emission is below SMALL. */
 #ifndef ISA
 
 #include "delay/sum_steps.h"
 
-#define SMALLEST 1e-12
-#define GROUP 4
+#define SMALLEST 1e-100
+#define SMALL 1e-12
 #define FAR_OFF 200.0           /* exponents that differ by more become equal */
 
 #define STEPS "delay/fast_steps.h"
@@ -24,14 +25,14 @@
 
 #define WIDE NAME(Wide)
 
-/* Rows of log-likelihoods as numbers, divided by their maxima, whose sum is added to total; whether all
- * are large enough. */
+/* Rows of log-likelihoods as numbers, divided by their maxima, whose sum is added to total; how many
+ * steps make a group, 0 where some are too small. */
 TARGET static int NAME(fast_convert)(int64_t n, int64_t n_states, const double *rows, double *out,
                                      double *total)
 {
-    const W8 least = SPREAD(log(SMALLEST));
+    const W8 least = SPREAD(log(SMALLEST)), small = SPREAD(log(SMALL));
     int64_t size = n * n_states, i = 0;
-    int fine = 0xFF;
+    int fine = 0xFF, large = 0xFF;
     double sum = 0.0;
     for (int64_t t = 0; t < n; t++) {
         const double *row = rows + t * n_states;
@@ -46,13 +47,15 @@ TARGET static int NAME(fast_convert)(int64_t n, int64_t n_states, const double *
     for (; i + 8 <= size; i += 8) {
         W8 x = LOAD(out + i);
         fine &= ABOVE(x, least);
+        large &= ABOVE(x, small);
         STORE(out + i, NAME(exp_within)(MAX(x, least)));
     }
     for (; i < size; i++) {
         fine = out[i] > log(SMALLEST) ? fine : 0;
+        large = out[i] > log(SMALL) ? large : 0;
         out[i] = exp(out[i]);
     }
-    return fine == 0xFF;
+    return fine != 0xFF ? 0 : large == 0xFF ? 4 : 1;
 }
 
 /* Plain weights of the edges into heads, (8, 8) by source, and 0 where there is one, else NOTHING. */
@@ -101,7 +104,7 @@ TARGET INLINE void NAME(put_in)(Sums *s, int64_t t, W8 x, W8 e, W8 run_x, W8 run
     NAME(put)(s->ring_x + 8 * (t & s->mask), s->ring_e + 8 * (t & s->mask), in);
 }
 
-TARGET static void NAME(fast_forward)(Sums *s, int64_t t, int64_t n, const double *emit,
+TARGET static void NAME(fast_forward)(Sums *s, int group, int64_t t, int64_t n, const double *emit,
                                       const int32_t *rows, int64_t S, int64_t width, double *out)
 {
     const int64_t delay = s->core->same, mask = s->mask, N = s->core->n_places;
@@ -115,7 +118,7 @@ TARGET static void NAME(fast_forward)(Sums *s, int64_t t, int64_t n, const doubl
     NAME(plain_weights)(&s->core->blocks, s->x, s->e, base, edges);
     for (int64_t i = 0; i < n; i++, t++, out += width) {
         W8 b = NAME(emission)(emit + (rows ? rows[i] : i) * S, S, beyond);
-        if (i % GROUP == 0) {
+        if (i % group == 0) {
             WIDE run = NAME(normal)(run_x, run_e);
             run_x = run.x;
             run_e = run.e;
@@ -175,7 +178,7 @@ TARGET static void NAME(fast_forward)(Sums *s, int64_t t, int64_t n, const doubl
 
 /* The same back, from step t on; rows are as they were left. Posteriors of tails and of entering lines
  * replace the numbers of alpha. */
-TARGET static void NAME(fast_backward)(Sums *s, const Behind *h, int64_t t, int64_t n,
+TARGET static void NAME(fast_backward)(Sums *s, const Behind *h, int group, int64_t t, int64_t n,
                                        const double *emit, const int32_t *rows, int64_t S,
                                        int64_t width, double *alpha)
 {
@@ -195,7 +198,7 @@ TARGET static void NAME(fast_backward)(Sums *s, const Behind *h, int64_t t, int6
     for (int64_t i = 0; i < n; i++, t--, alpha -= width) {
         const int64_t back = h->T - 1 - t;
         W8 b = NAME(emission)(emit - (rows ? -rows[-i] : i) * S, S, beyond), heads, size;
-        if (i % GROUP == 0) {
+        if (i % group == 0) {
             WIDE run = NAME(normal)(run_x, run_e);
             run_x = run.x;
             run_e = run.e;
@@ -207,7 +210,7 @@ TARGET static void NAME(fast_backward)(Sums *s, const Behind *h, int64_t t, int6
             }
         }
         if (back < delay) {
-            heads = MUL(run_x, NAME(ends)(c, h->final, 0, back));
+            heads = MUL(run_x, NAME(ends)(s, h->final, 0, back));
             size = run_e;
         } else {
             int64_t at = 8 * ((back - delay) & mask);

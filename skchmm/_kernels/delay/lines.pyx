@@ -13,13 +13,13 @@ cdef class Lines:
     two blocks of places, and in both place m is the one of state m.
     """
 
-    def __init__(self, n_states, n_plain, nodes, states, place, first, sources, edges, delay, tail, through,
-                 arriving, into, inside, blocks, back):
+    def __init__(self, n_states, n_plain, nodes, states, place, first, sources, edges, delay, tail,
+                 through, arriving, into, inside, blocks, back):
         cdef Core *core = &self.core
         self.arrays = []
         core.n_plain, core.n_places, core.n_lines = n_plain, len(nodes), len(delay)
         core.n_heads = len(nodes) // 8 - n_plain
-        core.aligned = np.array_equal(tail, np.arange(len(tail)))
+        core.aligned = len(tail) <= 8 * n_plain and np.array_equal(tail, np.arange(len(tail)))
         core.longest = max(delay)
         core.same = core.longest if min(delay) == core.longest else 0
         self.hold_blocks(&core.blocks, blocks)

@@ -17,6 +17,7 @@ typedef struct {
     const double *x, *e;         /* weights by entry of the blocks */
     const double *line_x, *line_e; /* (lines): the transition within each */
     int impossible;              /* whether some emission is 0 */
+    int open;                    /* whether a path may end anywhere inside lines, at no cost */
     double *ring_x, *ring_e;     /* (mask + 1, lines): what went in, divided by the product by then */
     int64_t mask;
     double *run_x, *run_e;       /* (lines): the product of transitions and emissions so far */
@@ -190,8 +191,11 @@ TARGET INLINE WIDE NAME(coming_out)(const Sums *s, int64_t i, int64_t t)
 }
 
 /* What ends are worth in the nodes number k of the lines of block i. */
-TARGET INLINE W8 NAME(ends)(const Core *c, const double *final, int64_t i, int64_t k)
+TARGET INLINE W8 NAME(ends)(const Sums *s, const double *final, int64_t i, int64_t k)
 {
+    const Core *c = s->core;
+    if (s->open && c->same && k < c->same)
+        return SPREAD(1.0);
     double found[8];
     for (int64_t j = 0; j < 8; j++) {
         int64_t l = 8 * i + j;
@@ -289,7 +293,7 @@ TARGET static void NAME(delay_mass)(const Sums *s, int64_t T, const double *fina
         double sums[8], tops[8];
         for (int64_t k = 0; k < c->longest && k < T; k++) {
             int64_t at = ((T - 1 - k) & s->mask) * 8 * c->n_heads + 8 * i;
-            W8 here = MUL(LOAD(s->ring_x + at), NAME(ends)(c, final, i, k));
+            W8 here = MUL(LOAD(s->ring_x + at), NAME(ends)(s, final, i, k));
             here = s->impossible ? PICK(last, SPREAD((double)(T - 1 - k)), zero, here) : here;
             W8 size = LOAD(s->ring_e + at), larger = MAX(top, size);
             sum = ADD(NAME(shifted)(sum, SUB(top, larger)), NAME(shifted)(here, SUB(size, larger)));
@@ -359,7 +363,7 @@ TARGET static void NAME(delay_backward)(Sums *s, const Behind *h, int64_t t, int
             else {
                 double lanes[8];
                 STORE(lanes, g);
-                for (int64_t k = 0; k < 8; k++)
+                for (int64_t k = 0; k < 8 && c->nodes[8 * i + k] >= 0; k++)
                     gamma[c->states[8 * i + k]] += lanes[k];
             }
             b.x = MUL(b.x, LOAD(emit_x + at + c->emit[i]));
@@ -372,7 +376,7 @@ TARGET static void NAME(delay_backward)(Sums *s, const Behind *h, int64_t t, int
             WIDE b = NAME(coming_out)(s, i, back);
             if (back < c->longest) {
                 WIDE run = NAME(wide)(s->run_x + 8 * i, s->run_e + 8 * i);
-                run.x = MUL(run.x, NAME(ends)(c, h->final, i, back));
+                run.x = MUL(run.x, NAME(ends)(s, h->final, i, back));
                 if (s->impossible)
                     run.x = PICK(LOAD(s->last + 8 * i), SPREAD(-1.0), zero, run.x);
                 run = NAME(normal)(run.x, run.e);

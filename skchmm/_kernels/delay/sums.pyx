@@ -1,21 +1,22 @@
 """Forward-backward on a graph with delay lines, whose cost does not depend on their delays.
 
-    alpha_t(m)    = b(y_t, state(m)) (sum_{n -> m} alpha_{t-1}(n) w(n -> m) + sum_{lines into m} a_t)
-    a_t(l)        = alpha_{t-d}(head) w^d b(y_{t-d+1}) ... b(y_{t-1})
+    alpha_t(m)    = b(y_t, state(m)) (sum_{n -> m} alpha_{t-1}(n) w(n -> m) + sum_{lines to m} a_t)
+    a_t(line)     = alpha_{t-d}(head) w^d b(y_{t-d+1}) ... b(y_{t-1})
     beta_t(head)  = w^d b(y_{t+1}) ... b(y_{t+d}) beta_{t+d}(tail)
 
 with d the delay of a line, and transition and emissions of its one state. The products between are
 quotients of running products: what these round away before a path enters is in both. A path that
 enters a line is inside for d steps, so its posterior is the sum of those of entering in the last d
-steps. What is left at the end, and what a long line of a poor state holds, may be e^-10000 of a row:
-every number has an exponent of its own (sum_steps.h), and nothing is lost. O(edges + lines) a step.
+steps. What is left at the end, and what a long line of a poor state holds, may be e^-10000 of a
+row: every number has an exponent of its own (sum_steps.h), and nothing is lost. O(edges + lines) a
+step.
 """
 from libc.math cimport INFINITY, M_LN2, frexp, log
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcpy, memset
 
 from ..shared.interrupt cimport Watch, check, new_watch, stopped
-from ..shared.layout cimport Blocks, Graph, Layout, frame, longest_of
+from ..shared.layout cimport Blocks, Graph, Layout, longest_of
 from ..shared.memory cimport Memory
 from ..simd.instructions cimport instructions_in_use
 from .lines cimport Core, Lines
@@ -32,6 +33,7 @@ cdef extern from "delay/fast_steps.h" nogil:
         const double *line_x
         const double *line_e
         bint impossible
+        bint open
         double *ring_x
         double *ring_e
         int64_t mask
@@ -63,10 +65,10 @@ cdef extern from "delay/fast_steps.h" nogil:
                         const double *alpha, double *gamma, double *entering)
     void delay_window(const Core *, bint direct, int64_t T, int64_t n_states, double *entering,
                       double *gamma)
-    bint fast_convert(int64_t n, int64_t n_states, const double *rows, double *out, double *total)
-    void fast_forward(Sums *, int64_t t, int64_t n, const double *emit, const int32_t *rows,
+    int fast_convert(int64_t n, int64_t n_states, const double *rows, double *out, double *total)
+    void fast_forward(Sums *, int group, int64_t t, int64_t n, const double *emit, const int32_t *rows,
                       int64_t S, int64_t width, double *out)
-    void fast_backward(Sums *, const Behind *, int64_t t, int64_t n, const double *emit,
+    void fast_backward(Sums *, const Behind *, int group, int64_t t, int64_t n, const double *emit,
                        const int32_t *rows, int64_t S, int64_t width, double *alpha)
     void fast_window(const Core *, int64_t T, int64_t S, int64_t width, double *rows,
                      double *gamma)
@@ -102,6 +104,7 @@ cdef struct Model:
     int64_t state
     double *entering
     bint fast                    # steps are those of fast_steps.h, unless emissions are too small
+    int group                    # how many of them are a group
     double *plain                # emissions for these: of all rows of the table, or of a batch
     Watch *watch
 
@@ -301,6 +304,8 @@ cdef bint fast_ahead(Model *p, int64_t origin, int64_t T, double *gamma,
     total = lay_out(p, origin, 1)
     if p.flags:
         return False
+    if not p.n_rows:
+        p.group = 4
     begin_anew(p.core, &p.ahead)
     first_row(p, origin, p.alpha + p.width)
     while t < T:
@@ -311,9 +316,11 @@ cdef bint fast_ahead(Model *p, int64_t origin, int64_t T, double *gamma,
             row = 1
         if p.n_rows:
             total += lay_out(p, origin + t, n)
-        elif not fast_rows(p, origin + t, n, emit, &total):
-            return False
-        fast_forward(&p.ahead, t, n, emit, p.rows + origin + t if p.n_rows else NULL, S, p.width,
+        else:
+            p.group = min(p.group, fast_rows(p, origin + t, n, emit, &total))
+            if p.group == 0:
+                return False
+        fast_forward(&p.ahead, p.group, t, n, emit, p.rows + origin + t if p.n_rows else NULL, S, p.width,
                      p.alpha + (row + 1) * p.width)
         t += n
         row += n
@@ -323,15 +330,14 @@ cdef bint fast_ahead(Model *p, int64_t origin, int64_t T, double *gamma,
     return True
 
 
-cdef bint fast_rows(Model *p, int64_t step, int64_t n, double *out,
-                    double *total) noexcept nogil:
+cdef int fast_rows(Model *p, int64_t step, int64_t n, double *out, double *total) noexcept nogil:
     cdef int64_t S = p.g.n_states, i
+    cdef int group = 4
     if p.rows == NULL:
         return fast_convert(n, S, p.table + step * S, out, total)
     for i in range(n):
-        if not fast_convert(1, S, p.table + p.rows[step + i] * S, out + i * S, total):
-            return False
-    return True
+        group = min(group, fast_convert(1, S, p.table + p.rows[step + i] * S, out + i * S, total))
+    return group
 
 
 cdef bint fast_back(Model *p, int64_t origin, int64_t T, double *gamma) noexcept nogil:
@@ -339,7 +345,7 @@ cdef bint fast_back(Model *p, int64_t origin, int64_t T, double *gamma) noexcept
     begin_back(p, T)
     while t >= 0:
         n = min(t + 1, BATCH)
-        fast_backward(&p.back, &p.behind, t, n, p.plain if p.n_rows else gamma + t * S,
+        fast_backward(&p.back, &p.behind, p.group, t, n, p.plain if p.n_rows else gamma + t * S,
                       p.rows + origin + t if p.n_rows else NULL, S, p.width,
                       p.alpha + (t + 1) * p.width)
         t -= n
@@ -371,11 +377,13 @@ cdef void count_lines(const Model *p, int64_t T, double weight, double *inside) 
 
 
 cdef int open_sums(Sums *s, Memory memory, const Core *core, int64_t ring) except -1:
-    cdef int64_t L = 8 * core.n_heads
+    cdef int64_t k, L = 8 * core.n_heads
     s.core, s.mask, s.impossible = core, ring - 1, False
     s.ring_x, s.ring_e = memory.table(ring, L), memory.table(ring, L)
     s.run_x, s.run_e, s.last = memory.rows(1, L), memory.rows(1, L), memory.rows(1, L)
     s.arrived, s.arrive = memory.rows(2, L), memory.rows(2, core.n_places)
+    for k in range(core.n_places):
+        s.arrive[core.n_places + k] = NOTHING
     return 0
 
 
@@ -414,6 +422,8 @@ def delayed_sums(Layout layout,                    # IN
     p.stride = 8 * ((S + 7) // 8 + 1) + (0 if core.by_state else N)
     p.emit_x = memory.rows(p.n_rows if few else BATCH, p.stride)
     p.emit_e = memory.rows(p.n_rows if few else BATCH, p.stride)
+    for k in range((p.n_rows if few else BATCH) * p.stride):
+        p.emit_x[k] = 1.0  # lanes without a state divide by it
     p.tops = memory.rows(p.n_rows if few else BATCH, 1)
     p.width = 2 * N
     p.ring = 1
@@ -445,10 +455,14 @@ def delayed_sums(Layout layout,                    # IN
     p.fast = lines.direct and is_fast(core) and smallest >= 1e-10 and counts is None
     p.plain = memory.rows(p.n_rows if few else BATCH, S)
     with nogil:
+        p.ahead.open = p.back.open = True
+        for k in range(core.begin[core.n_lines]):
+            p.ahead.open = p.back.open = p.ahead.open and p.g.final[core.inside[k]] == 1.0
         p.flags, weight = 0, 0.0
         if few:
             convert(&p, 0, p.n_rows, 0)
-            p.fast = p.fast and fast_convert(p.n_rows, S, p.table, p.plain, &weight)
+            p.group = fast_convert(p.n_rows, S, p.table, p.plain, &weight)
+            p.fast = p.fast and p.group > 0
         for i in range(chosen.shape[0]):
             s = chosen[i]
             T = offsets[s + 1] - offsets[s]
