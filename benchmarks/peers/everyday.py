@@ -11,8 +11,7 @@ import skchmm
 from skchmm import ConstrainedHMM
 from skchmm.constraints import declare
 from skchmm.datasets import make_chain
-from skchmm.emissions.clustering import kmeans_centres
-from skchmm.emissions.numeric import KMEANS_STARTS
+from skchmm.emissions.numeric import KMEANS_STARTS, kmeans_centres
 
 from .race import Line, race
 
