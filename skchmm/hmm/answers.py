@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from ..emissions.gaussian import Gaussian, full_covars
 from ..estimators.base import ALGORITHMS
 from ..estimators.marginal_paths import path_of_marginals
 from ..estimators.questions import QuestionsMixin
@@ -283,7 +284,9 @@ class AnswersMixin(QuestionsMixin):
         """One step after the other, with random numbers in hmmlearn's order."""
         # the emission is put together once, unless a class draws its own way
         home = next(c for c in type(self).__mro__ if "_generate_sample_from_state" in vars(c))
-        emission = self._emission() if home is AnswersMixin else None
+        draw = self._generate_sample_from_state
+        if home is AnswersMixin and (emission := self._emission()) is not None:
+            draw = _drawing(emission, rng)
         cdf = np.cumsum(self.transmat_, axis=1)
         state = (np.cumsum(start) > rng.rand()).argmax() if draw_first else start.argmax()
         path, rows = [], []
@@ -291,10 +294,7 @@ class AnswersMixin(QuestionsMixin):
             if t > 0:
                 state = (cdf[state] > rng.rand()).argmax()
             path.append(state)
-            if emission is not None:
-                rows.append(emission.sample([state], rng)[0])
-            else:
-                rows.append(self._generate_sample_from_state(state, rng))
+            rows.append(draw(state, rng))
         return path, rows
 
     def _generate_sample_from_state(self, state, random_state):
@@ -364,3 +364,24 @@ class AnswersMixin(QuestionsMixin):
         True
         """
         return super().icl(X, lengths=lengths, groups=groups)
+
+
+def _drawing(emission, rng):
+    """A function of a state, and of rng, that draws a row of the emission."""
+    if type(emission) is not Gaussian:
+        return lambda state, _: emission.sample([state], rng)[0]
+    # The factor of a covariance is most of the work of numpy's draw; here it is found once.
+    means, covars = emission._components()
+    covars, factors = full_covars(covars, means.shape[1]), {}
+
+    def draw(state, _):
+        if state not in factors:
+            _, s, v = np.linalg.svd(covars[state])
+            valid = np.allclose(np.dot(v.T * s, v), covars[state], rtol=1e-8, atol=1e-8)
+            factors[state] = np.sqrt(s)[:, None] * v if valid else None
+        if factors[state] is None:  # numpy says what is wrong
+            return emission.sample([state], rng)[0]
+        row = np.dot(rng.standard_normal((1, means.shape[1])), factors[state])
+        return row[0] + means[state]
+
+    return draw
