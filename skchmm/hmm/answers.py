@@ -1,5 +1,6 @@
 """What a model with hmmlearn's interface answers."""
 
+from bisect import bisect_right
 from collections.abc import Collection, Hashable
 from typing import Any
 
@@ -8,6 +9,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..emissions.gaussian import Gaussian, full_covars
+from ..emissions.poisson import Poisson
 from ..estimators.base import ALGORITHMS
 from ..estimators.marginal_paths import path_of_marginals
 from ..estimators.questions import QuestionsMixin
@@ -282,20 +284,24 @@ class AnswersMixin(QuestionsMixin):
 
     def _walk(self, start, n_samples, rng, *, draw_first):
         """One step after the other, with random numbers in hmmlearn's order."""
-        # the emission is put together once, unless a class draws its own way
-        home = next(c for c in type(self).__mro__ if "_generate_sample_from_state" in vars(c))
+        # what a draw needs is put together once, unless a class outside draws its own way
         draw = self._generate_sample_from_state
-        if home is AnswersMixin and (emission := self._emission()) is not None:
-            draw = _drawing(emission, rng)
-        cdf = np.cumsum(self.transmat_, axis=1)
+        if not overridden(self, "_generate_sample_from_state"):
+            draw = self._drawing(rng) or draw
+        cdf = np.cumsum(self.transmat_, axis=1).tolist()
         state = (np.cumsum(start) > rng.rand()).argmax() if draw_first else start.argmax()
         path, rows = [], []
         for t in range(n_samples):
             if t > 0:
-                state = (cdf[state] > rng.rand()).argmax()
+                state = first_above(cdf[state], rng.rand())
             path.append(state)
             rows.append(draw(state, rng))
         return path, rows
+
+    def _drawing(self, rng):
+        """A function of a state, and of rng, that draws a row; None where nothing is observed."""
+        emission = self._emission()
+        return None if emission is None else _rows_of(emission, rng)
 
     def _generate_sample_from_state(self, state, random_state):
         emission = self._emission()
@@ -366,8 +372,17 @@ class AnswersMixin(QuestionsMixin):
         return super().icl(X, lengths=lengths, groups=groups)
 
 
-def _drawing(emission, rng):
+def first_above(cdf, value):
+    """The first place of an increasing list with more than this; 0 if rounding leaves none."""
+    place = bisect_right(cdf, value)
+    return place if place < len(cdf) else 0
+
+
+def _rows_of(emission, rng):
     """A function of a state, and of rng, that draws a row of the emission."""
+    if type(emission) is Poisson:
+        rates = np.asarray(emission.rates_)
+        return lambda state, _: rng.poisson(rates[state])
     if type(emission) is not Gaussian:
         return lambda state, _: emission.sample([state], rng)[0]
     # The factor of a covariance is most of the work of numpy's draw; here it is found once.
