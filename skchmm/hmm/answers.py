@@ -381,8 +381,8 @@ def first_above(cdf, value):
 def _rows_of(emission, rng):
     """A function of a state, and of rng, that draws a row of the emission."""
     if type(emission) is Poisson:
-        rates = np.asarray(emission.rates_)
-        return lambda state, _: rng.poisson(rates[state])
+        rates = np.asarray(emission.rates_).tolist()
+        return lambda state, _: [rng.poisson(rate) for rate in rates[state]]
     if type(emission) is not Gaussian:
         return lambda state, _: emission.sample([state], rng)[0]
     # The factor of a covariance is most of the work of numpy's draw; here it is found once.
