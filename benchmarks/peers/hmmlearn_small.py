@@ -26,7 +26,8 @@ def run(quick=False):
             works = {"fit": {w: lambda make=make, X=X: make().fit(X) for w, make in makers.items()}}
             for work in ("predict", "score"):
                 works[work] = {
-                    who: lambda f=getattr(one, work), X=X: f(X) for who, one in fitted.items()
+                    who: lambda one=one, work=work, X=X: getattr(one, work)(X)
+                    for who, one in fitted.items()
                 }
             works["sample"] = {
                 who: lambda f=one.sample, T=T: f(T, random_state=0) for who, one in fitted.items()
