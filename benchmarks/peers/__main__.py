@@ -17,11 +17,11 @@ HERE = Path(__file__).parent
 RACES = (
     "own", "durations", "catalogs", "roofline", "chromosome", "paper_times", "librosa_viterbi",
     "crfsuite_perceptron", "dynamax_inference", "expm", "conin_map", "hmmlearn_inference",
-    "hmmlearn_em", "pm4py_alignments",
+    "hmmlearn_em", "hmmlearn_small", "pm4py_alignments", "openfst", "msm", "everyday",
 )  # fmt: skip
 PACKAGES = (
     "skchmm", "numpy", "scipy", "scikit-learn", "hmmlearn", "conin", "librosa", "numba",
-    "python-crfsuite", "dynamax", "jax", "pm4py",
+    "python-crfsuite", "dynamax", "jax", "pm4py", "pynini",
 )  # fmt: skip
 
 
@@ -56,7 +56,8 @@ def run(names, quick):
             race = importlib.import_module(f"benchmarks.peers.{name}")
             absent = [m for m in race.NEEDS if importlib.util.find_spec(m) is None]
             if absent:
-                missed.append((name, f"{', '.join(absent)} not installed"))
+                hint = getattr(race, "HINT", "pip install -e .[bench]")
+                missed.append((name, f"{', '.join(absent)} not installed ({hint})"))
             else:
                 with one_thread(), warnings.catch_warnings():
                     warnings.simplefilter("ignore")

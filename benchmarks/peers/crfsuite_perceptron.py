@@ -43,9 +43,11 @@ def run(quick=False):
     seconds = race(functions, seconds=1.0, least=2)
     size = f"{n_train} x 200, 5 labels, 3 features a step"
     yield Line("perceptron, 6 epochs", size, "PerceptronCRF (dictionaries)",
-               seconds["dictionaries"], "crfsuite", seconds["theirs"])  # fmt: skip
+               seconds["dictionaries"], "crfsuite", seconds["theirs"], at_least=1,
+               demand="perceptron, crfsuite")  # fmt: skip
     yield Line("perceptron, 6 epochs", size, "PerceptronCRF (columns)", seconds["columns"],
-               "crfsuite", seconds["theirs"])  # fmt: skip
+               "crfsuite", seconds["theirs"], at_least=1,
+               demand="perceptron, crfsuite")  # fmt: skip
 
     tagger = pycrfsuite.Tagger()
     tagger.open(path)

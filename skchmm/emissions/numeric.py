@@ -8,10 +8,10 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.random import sample_without_replacement
 
+from .._kernels.data.kmeans import best_centres, lloyd
 from .._kernels.data.normal import MAX_FULL_COLUMNS, diagonal_log_densities, full_log_densities
 from .._kernels.data.statistics import diagonal_moments, outer_moments
 from .base import check_posteriors
-from .clustering import kmeans_centres, nearest_centres
 
 LOG_2PI = np.log(2 * np.pi)
 COVARIANCE_TYPES = ("spherical", "diag", "full", "tied")
@@ -409,10 +409,28 @@ def start_centres(X, n_centres, *, init, random_state, max_rows=MAX_KMEANS_ROWS)
     return centres
 
 
+def kmeans_centres(X, n_centres, n_starts, random_state):
+    """What ``KMeans(n_centres, n_init=n_starts, random_state=...)`` finds in finite rows."""
+    rng, n_trials = check_random_state(random_state), 2 + int(np.log(n_centres))
+    before, mean = None if rng is not random_state else rng.get_state(), X.mean(axis=0)
+    rows, tol = np.ascontiguousarray(X - mean, dtype=np.float64), 1e-4 * X.var(axis=0).mean()
+    draws = rng.random_sample((n_starts, 1 + (n_centres - 1) * n_trials))
+    centres = best_centres(rows, draws, n_centres, n_trials, 300, tol)
+    if centres is not None:
+        return centres + mean
+    from sklearn.cluster import KMeans  # slow to import; it knows how to fill empty clusters
+
+    if before is not None:
+        rng.set_state(before)
+    return KMeans(n_centres, n_init=n_starts, random_state=random_state).fit(X).cluster_centers_
+
+
 def start_labels(X, n_groups, **options):
     """Split rows into groups, each row to the nearest of the start centres."""
-    centres = start_centres(X, n_groups, **options)
-    return nearest_centres(X, centres)
+    centres, labels = start_centres(X, n_groups, **options), np.empty(len(X), dtype=np.int32)
+    if len(X):
+        lloyd(np.ascontiguousarray(X, dtype=np.float64), centres, 0, 0.0, labels)
+    return labels.astype(np.intp)
 
 
 def _distinct_rows(X, wanted, order=None):

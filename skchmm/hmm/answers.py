@@ -1,5 +1,6 @@
 """What a model with hmmlearn's interface answers."""
 
+from bisect import bisect_right
 from collections.abc import Collection, Hashable
 from typing import Any
 
@@ -7,6 +8,8 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from ..emissions.gaussian import Gaussian, full_covars
+from ..emissions.poisson import Poisson
 from ..estimators.base import ALGORITHMS
 from ..estimators.marginal_paths import path_of_marginals
 from ..estimators.questions import QuestionsMixin
@@ -281,21 +284,24 @@ class AnswersMixin(QuestionsMixin):
 
     def _walk(self, start, n_samples, rng, *, draw_first):
         """One step after the other, with random numbers in hmmlearn's order."""
-        # the emission is put together once, unless a class draws its own way
-        home = next(c for c in type(self).__mro__ if "_generate_sample_from_state" in vars(c))
-        emission = self._emission() if home is AnswersMixin else None
-        cdf = np.cumsum(self.transmat_, axis=1)
+        # what a draw needs is put together once, unless a class outside draws its own way
+        draw = self._generate_sample_from_state
+        if not overridden(self, "_generate_sample_from_state"):
+            draw = self._drawing(rng) or draw
+        cdf = np.cumsum(self.transmat_, axis=1).tolist()
         state = (np.cumsum(start) > rng.rand()).argmax() if draw_first else start.argmax()
         path, rows = [], []
         for t in range(n_samples):
             if t > 0:
-                state = (cdf[state] > rng.rand()).argmax()
+                state = first_above(cdf[state], rng.rand())
             path.append(state)
-            if emission is not None:
-                rows.append(emission.sample([state], rng)[0])
-            else:
-                rows.append(self._generate_sample_from_state(state, rng))
+            rows.append(draw(state, rng))
         return path, rows
+
+    def _drawing(self, rng):
+        """A function of a state, and of rng, that draws a row; None where nothing is observed."""
+        emission = self._emission()
+        return None if emission is None else _rows_of(emission, rng)
 
     def _generate_sample_from_state(self, state, random_state):
         emission = self._emission()
@@ -364,3 +370,33 @@ class AnswersMixin(QuestionsMixin):
         True
         """
         return super().icl(X, lengths=lengths, groups=groups)
+
+
+def first_above(cdf, value):
+    """The first place of an increasing list with more than this; 0 if rounding leaves none."""
+    place = bisect_right(cdf, value)
+    return place if place < len(cdf) else 0
+
+
+def _rows_of(emission, rng):
+    """A function of a state, and of rng, that draws a row of the emission."""
+    if type(emission) is Poisson:
+        rates = np.asarray(emission.rates_).tolist()
+        return lambda state, _: [rng.poisson(rate) for rate in rates[state]]
+    if type(emission) is not Gaussian:
+        return lambda state, _: emission.sample([state], rng)[0]
+    # The factor of a covariance is most of the work of numpy's draw; here it is found once.
+    means, covars = emission._components()
+    covars, factors = full_covars(covars, means.shape[1]), {}
+
+    def draw(state, _):
+        if state not in factors:
+            _, s, v = np.linalg.svd(covars[state])
+            valid = np.allclose(np.dot(v.T * s, v), covars[state], rtol=1e-8, atol=1e-8)
+            factors[state] = np.sqrt(s)[:, None] * v if valid else None
+        if factors[state] is None:  # numpy says what is wrong
+            return emission.sample([state], rng)[0]
+        row = np.dot(rng.standard_normal((1, means.shape[1])), factors[state])
+        return row[0] + means[state]
+
+    return draw

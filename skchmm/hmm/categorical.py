@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from ..emissions import Categorical
 from ..emissions.vocabulary import Vocabulary, missing_in
+from .answers import first_above
 from .base import BaseHMM
 from .hooks import learn
 
@@ -219,6 +220,10 @@ max_nodes, n_jobs
                 f"{(self.n_components, self.n_features)}, not {self.emissionprob_.shape}."
             )
         self._check_sum_1("emissionprob_")
+
+    def _drawing(self, rng):
+        cdf, symbols = np.cumsum(self.emissionprob_, axis=1).tolist(), self.symbols_
+        return lambda state, _: [symbols[first_above(cdf[state], rng.rand())]]
 
     def _generate_sample_from_state(self, state, random_state):
         cdf = np.cumsum(self.emissionprob_[state])

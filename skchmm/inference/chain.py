@@ -9,8 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._kernels.discrete.causal import causal_marginals
-from .._kernels.discrete.causal_sums import causal_sums
 from .._kernels.discrete.draws import draw_paths
 from .._kernels.discrete.forward_backward import forward_backward
 from .._kernels.discrete.log_space import forward_backward_log
@@ -23,12 +21,12 @@ from ..emissions.base import check_size
 from ..graph.augmented import WIDTH
 from ..graph.completion import Live, positions_of_death
 from .delayed import decode_delayed, max_entries, products_of, sum_delayed
+from .filtering import filter_marginals
 from .kbest import iterate_paths
 from .levels import HUGE, add_levels, take_off_levels
 from .schedule import spread, work_through
 from .settings import settings
 
-SMALLEST_IN_SUMS = 2.0**-100  # of weights, for causal_sums
 LOG_SMALLEST = -600.0  # well above the logarithm of the smallest double
 
 
@@ -202,7 +200,7 @@ class Chain(ScoredChain):
         return products_of(self)
 
     @cached_property
-    def _live(self):
+    def live(self):
         """Which nodes are live at each step, and at which steps all of them are."""
         live = Live(self.graph).table
         return live, live.all(axis=1).astype(np.uint8)
@@ -260,30 +258,8 @@ class Chain(ScoredChain):
     def filter(self, frames, offsets, *, n_jobs=None):
         """P(x_t | y_0..y_t, a completion is feasible), (n_steps, S); NaN once no path is left."""
         self._check(frames, offsets)
-        graph, out = self.graph, np.empty((frames.n_steps, self.graph.n_states))
-        live, all_live = self._live
-        sums = graph.n_edges > 0 and self.smallest_weight >= SMALLEST_IN_SUMS and not self.only_logs
-        redo = np.ones(len(offsets) - 1, dtype=np.uint8)
-        table, by_node, lossy = None, False, None
-        if sums and frames.rows is not None:
-            table, _, lossy = scale_rows(frames.table, self.smallest_weight)
-            table, by_node = _by_node(graph, table, frames)
-
-        def run(begin, end):
-            if sums:
-                causal_sums(
-                    graph.layout, self.sum_entries, self.weights, self.first, self.log_start,
-                    frames.table, table, by_node, lossy, frames.rows, offsets, begin, end, live,
-                    all_live, self.smallest_weight, redo, out,
-                )  # fmt: skip
-            for s in begin + np.flatnonzero(redo[begin:end]):
-                causal_marginals(
-                    graph.layout, self.log_weights, self.log_start, frames.table, frames.rows,
-                    offsets, s, s + 1, live, out,
-                )  # fmt: skip
-
-        spread(run, offsets, n_jobs)
-        return out
+        by_node = partial(_by_node, self.graph, frames=frames)
+        return filter_marginals(self, frames, offsets, by_node, n_jobs)
 
     def draw_paths(self, frames, n_paths, random_state):
         """Draws of feasible paths of one sequence, (n_paths, T) state indices.
@@ -530,5 +506,5 @@ def _by_node(graph, table, frames):
     if frames.index is None or 4 * len(table) > frames.n_steps:
         return table, False
     wide = np.zeros((len(table), WIDTH * graph.ahead.n_blocks))
-    wide[:, : graph.n_nodes] = table[:, graph.node_states]
+    wide[:, : graph.n_nodes] = table.take(graph.node_states, axis=1)
     return wide, True

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 
-from skchmm.emissions.clustering import kmeans_centres
+from skchmm.emissions.numeric import kmeans_centres
 
 
 @pytest.mark.parametrize("seed", range(30))

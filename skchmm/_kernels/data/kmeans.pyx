@@ -112,3 +112,23 @@ def lloyd(const double[:, ::1] X,       # IN (n, d), n > 0
                 break
         check()
     return -1.0 if empty else inertia
+
+
+def best_centres(const double[:, ::1] X,       # IN (n, d), n > 0
+                 const double[:, ::1] draws,   # IN, a row as `seed` takes it for each start
+                 int64_t k, int64_t trials,    # IN
+                 int64_t max_iter, double tol):  # IN
+    """The centres of the best of several starts; None where one is left without rows."""
+    cdef int64_t s
+    cdef double inertia, least = INFINITY
+    best, known = None, None
+    for s in range(draws.shape[0]):
+        centres, labels = np.empty((k, X.shape[1])), np.empty(X.shape[0], dtype=np.int32)
+        seed(X, draws[s], trials, centres)
+        inertia = lloyd(X, centres, max_iter, tol, labels)
+        if inertia < 0.0:
+            return None
+        # One clustering may be found several times; the first order of its centres stays.
+        if inertia < least and (known is None or len(np.unique(known * k + labels)) > k):
+            least, best, known = inertia, centres, labels
+    return best

@@ -141,7 +141,7 @@ cdef inline void add(double term, int64_t x, double *total, int64_t *top) noexce
 cdef void put(const Graph *g, const uint8_t *live, const double *now, const int64_t *x,
               double *out) noexcept nogil:
     """The marginals of the states over the live nodes."""
-    cdef int64_t m, i, d, top = NEVER
+    cdef int64_t m, i, _, top = NEVER
     cdef double total = 0.0, value
     for m in range(g.n_nodes):
         if live[m] and now[m] > 0.0 and x[m] > top:
@@ -151,7 +151,7 @@ cdef void put(const Graph *g, const uint8_t *live, const double *now, const int6
     for m in range(g.n_nodes):
         if live[m] and now[m] > 0.0 and top - x[m] < 4:
             value = now[m]
-            for d in range(top - x[m]):
+            for _ in range(top - x[m]):
                 value *= DOWN
             out[g.node_states[m]] += value
             total += value

@@ -24,8 +24,9 @@ cdef inline bint settle(const Part *parts, int m, int words, int32_t *row,
                         uint64_t *gone) noexcept nogil:
     """Replace every state by the one that stands for it; False if the path cannot be completed.
 
-    `gone` are the labels that cannot come any more; those that turn out to be are added. What one part rules out for good may decide what others still have to remember, and those may
-    then rule out more: until nothing changes.
+    `gone` are the labels that cannot come any more; those that turn out to be are added. What
+    one part rules out for good may decide what others still have to remember, and those may then
+    rule out more: until nothing changes.
     """
     cdef int k, c, w, without
     cdef int64_t at
