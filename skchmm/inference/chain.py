@@ -83,6 +83,11 @@ class ScoredChain:
         delays = self.graph.delays
         return delays if delays is not None and delays.gain >= settings.delay_gain else None
 
+    @property
+    def lanes_first(self):
+        """Whether lanes, if they are for the sequences, are as good as delay lines."""
+        return self.delays is None or self.graph.n_edges <= settings.delay_edges
+
     @cached_property
     def delay_entries(self):
         return max_entries(self)
@@ -244,7 +249,7 @@ class Chain(ScoredChain):
             ).run  # fmt: skip
 
         row_bytes = None
-        few = 0 < graph.n_edges <= settings.lanes_edges and self.delays is None
+        few = 0 < graph.n_edges <= settings.lanes_edges and self.lanes_first
         if few and self.for_lanes:
             row_bytes = WIDTH * (graph.n_nodes + S)
         parts = work_through(prepare, frames, offsets, n_jobs, row_bytes, counts=counts)
@@ -328,7 +333,7 @@ class _Sums:
         return scale_rows(self.frames.table, self.chain.smallest_weight)
 
     def delays(self, chosen):
-        if self.chain.delays is None:
+        if self.chain.delays is None or self.order is not None:
             return chosen
         sum_delayed(
             self.chain, self.frames, self.offsets, self.seq_weights, chosen, self.log_z, self.redo,
@@ -428,7 +433,7 @@ def _decode(chain, frames, offsets, labels, n_jobs):
 
         return run
 
-    lanes = graph.few_edges and graph.n_edges > 0 and chain.delays is None
+    lanes = graph.few_edges and graph.n_edges > 0 and chain.lanes_first
     work_through(prepare, frames, offsets, n_jobs, graph.n_nodes if lanes else None)
     if labels is not None and whole_numbers:
         path = path.astype(labels.dtype, copy=False)
@@ -438,7 +443,7 @@ def _decode(chain, frames, offsets, labels, n_jobs):
 def _decoding(chain, frames, offsets, order, of_states, path, log_prob):
     """What decodes some sequences when it is called."""
     graph = chain.graph
-    if chain.delays is not None:
+    if order is None and chain.delays is not None:
         return partial(_decode_delayed, chain, frames, offsets, of_states, path, log_prob)
     if order is not None:
         return partial(

@@ -37,8 +37,10 @@ class Settings:
     few_nodes: int = 256
     few_edges_per_node: int = 40
 
-    # Delay lines are passed over where the nodes inside make so many times the work.
-    delay_gain: float = 2.0
+    # Delay lines are passed over where the nodes inside make so many times the work; where lanes
+    # can be used, only on graphs with more edges than this.
+    delay_gain: float = 1.5
+    delay_edges: int = 70
 
     # Expected counts of sequences that are worked on one at a time are added up in this many
     # ranges, whatever the number of threads, so that sums do not depend on it.

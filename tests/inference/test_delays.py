@@ -95,6 +95,7 @@ def passing_over(monkeypatch):
     watch("delayed_viterbi")
     watch("delayed_sums")
     monkeypatch.setattr(sizes, "delay_gain", 0.0)
+    monkeypatch.setattr(sizes, "delay_edges", 0)
     return done
 
 

@@ -66,10 +66,11 @@ cdef extern from "delay/fast_steps.h" nogil:
     void delay_window(const Core *, bint direct, int64_t T, int64_t n_states, double *entering,
                       double *gamma)
     int fast_convert(int64_t n, int64_t n_states, const double *rows, double *out, double *total)
-    void fast_forward(Sums *, int group, int64_t t, int64_t n, const double *emit, const int32_t *rows,
-                      int64_t S, int64_t width, double *out)
-    void fast_backward(Sums *, const Behind *, int group, int64_t t, int64_t n, const double *emit,
-                       const int32_t *rows, int64_t S, int64_t width, double *alpha)
+    void fast_forward(Sums *, int group, int64_t t, int64_t n, const double *emit,
+                      const int32_t *rows, int64_t S, int64_t width, double *out)
+    void fast_backward(Sums *, const Behind *, int group, int64_t t, int64_t n,
+                       const double *emit, const int32_t *rows, int64_t S, int64_t width,
+                       double *alpha)
     void fast_window(const Core *, int64_t T, int64_t S, int64_t width, double *rows,
                      double *gamma)
 
@@ -320,7 +321,8 @@ cdef bint fast_ahead(Model *p, int64_t origin, int64_t T, double *gamma,
             p.group = min(p.group, fast_rows(p, origin + t, n, emit, &total))
             if p.group == 0:
                 return False
-        fast_forward(&p.ahead, p.group, t, n, emit, p.rows + origin + t if p.n_rows else NULL, S, p.width,
+        fast_forward(&p.ahead, p.group, t, n, emit,
+                     p.rows + origin + t if p.n_rows else NULL, S, p.width,
                      p.alpha + (row + 1) * p.width)
         t += n
         row += n
