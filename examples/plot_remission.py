@@ -46,15 +46,13 @@ for group in RELAPSED:
     models[group] = model.fit(y, y, times=times)
     rate = model.generator_[0, 1]
     by_hand = len(RELAPSED[group]) / sum(RELAPSED[group] + STILL_IN_REMISSION[group])
-    bounds = model.confidence_intervals(y, y, times=times)["generator_"]
-    lower, upper = (bound[0, 1] for bound in bounds)
+    lower, upper = model.confidence_intervals(y, y, times=times)["generator_"]
     print(f"{group:8s} {rate:.4f} relapses per week, by hand {by_hand:.4f};")
-    print(f"  95% interval {lower:.3f} to {upper:.3f}")
+    print(f"  95% interval {lower[0, 1]:.3f} to {upper[0, 1]:.3f}")
     print(f"  mean remission {model.sojourn_times()[0]:.1f} weeks")
 
 # %%
-# Is one rate for all weeks enough? The curve of Kaplan and Meier assumes nothing about the rate. It
-# steps around the curves of the models.
+# Is one rate enough? The curve of Kaplan and Meier, which assumes none, steps around the models'.
 
 
 def kaplan_meier(group):
@@ -73,30 +71,23 @@ for group in models:
 display.ax_.set_xlabel("weeks")
 
 # %%
-# Two phases
-# ----------
-#
-# The likelihood says the same in numbers. Let the remission have two hidden phases that look alike:
-# whoever leaves the first is in the second, and relapses from both have rates of their own. That
-# is a model with two more rates, and with one label for two states: a *set* says that one of them
-# is right.
+# The likelihood says the same in numbers. Let the remission have two hidden phases that look alike,
+# with rates of relapse of their own. There are two more rates, and one label for two states: a
+# *set* says that one of them is right.
 
-STATES = ["early", "late", "relapse"]
-remission = {"early", "late"}
+STATES, nan = ["early", "late", "relapse"], np.nan
 guess = [[0, 0.3, 0.01], [0, 0, 0.1], [0, 0, 0]]
-nan = np.nan
 for group in RELAPSED:
     y, times = rows_of(group)
-    y = [["early", remission if last == "remission" else "relapse"] for _, last in y]
+    y = [["early", {"early", "late"} if last == "remission" else last] for _, last in y]
     X = [np.zeros((2, 3))] * len(y)  # nothing is observed besides the labels
     phases = CTConstrainedHMM.from_parameters(
         [1, 0, 0], guess, states=STATES, panel=True, exact_entry="relapse", init="fitted",
         n_iter=2000, tol=1e-8, smoothing=0, startprob_fixed=[1, 0, 0],
         generator_fixed=[[nan, nan, nan], [0, nan, nan], [0, 0, 0]],
     ).fit(X, y, times=times)  # fmt: skip
-    one, one_y = models[group], rows_of(group)[0]
-    gain = phases.log_likelihood(X, times=times, known=y).sum()
-    gain -= one.log_likelihood(one_y, times=times, known=one_y).sum()
+    gain, y = phases.log_likelihood(X, times=times, known=y).sum(), rows_of(group)[0]
+    gain -= models[group].log_likelihood(y, times=times, known=y).sum()
     print(f"{group:8s} two phases: log-likelihood {gain:+.2f} for two more rates")
 
 # %%
@@ -104,9 +95,6 @@ for group in RELAPSED:
 # on how long a remission has lasted. For a child on 6-MP that was in remission at week 20:
 
 model = models["6-MP"]
-weeks = np.array([20, 30, 40, 60])
-proba = model.predict_proba(["remission", "remission"], times=[0, 20], at=weeks)
-for week, share in zip(weeks, proba[:, 0]):
-    print(f"in remission at week {week}: {share:.2f}")
-print(f"hazard at weeks 0, 20 and 40: {model.hazard('relapse', [0, 20, 40]).round(3)}")
+proba = model.predict_proba(["remission", "remission"], times=[0, 20], at=[20, 30, 40, 60])
+print(f"in remission at weeks 20, 30, 40 and 60: {proba[:, 0].round(2)}")
 print(f"expected weeks to relapse: {model.expected_time_to('relapse')[0]:.0f}")

@@ -33,7 +33,7 @@ def files_of(call):
         call()
     finally:
         sys.setprofile(None)
-    return sorted(seen)
+    return sorted(seen - {"_numbers.py"})  # whether a number is whole is asked on the way
 
 
 def predict(X, rules):

@@ -110,8 +110,7 @@ class ObservedChain(ContinuousChain):
 
     def ahead(self, matrix, t, v):
         sources, targets, base = self._edges(t)
-        weights = self.spread(matrix[None]).ravel()[base]
-        return np.bincount(targets, v[sources] * weights, len(v))
+        return np.bincount(targets, v[sources] * matrix.ravel()[base], len(v))
 
     def reaches(self, positive):
         """Which states follow which, spread by costs: however high, a cost excludes nothing."""

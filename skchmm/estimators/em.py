@@ -294,7 +294,7 @@ def expect(chain, emission, parts, n_jobs, *, accumulate, check=None):
             check(frames)
         if part.gaps is not None:
             frames = frames.with_gaps(part.gaps)
-        held = frames.clamp(part.known)
+        held = frames if part.known is None else frames.clamp(part.known)
         if part.gaps is not None:
             held = chain.with_entries(held, part.offsets)
         smoothed = chain.smooth(

@@ -47,9 +47,9 @@ class VariationalGaussian(Gaussian):
         return found | {"second": np.diagonal(found["second"], axis1=1, axis2=2).copy()}
 
     def count(
-        self, E: Any, y_index: Any, n_states: int, weights: Any = None
+        self, E: Any, y_index: Any, n_states: int, weights: Any = None, offsets: Any = None
     ) -> dict[str, Any] | None:
-        return None if E.partly_missing else super().count(E, y_index, n_states, weights)
+        return None if E.partly_missing else super().count(E, y_index, n_states, weights, offsets)
 
     def _pooled_covars(self, rows, n_states):
         """Where all states start: the compact covariances of all rows."""

@@ -120,6 +120,7 @@ def test_parts_fill_the_lanes_and_last_for_a_while(monkeypatch):
 
 def test_compilation_counts_rules(slow, capsys, monkeypatch):
     monkeypatch.setattr(products, "_JOINT_LIMIT", 2)
+    monkeypatch.setattr(products, "_MANY", 100)  # few are multiplied one by one
     rules = [*(AtMostVisits(k, 3) for k in range(4)), Precedence(0, 1)]
     silent = skchmm.compile(rules, range(4))
     assert capsys.readouterr().out == ""

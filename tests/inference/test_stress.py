@@ -16,6 +16,8 @@ from skchmm import ConstrainedHMM, CTConstrainedHMM
 from skchmm.constraints import AtMostVisits, EndsIn, Precedence
 from skchmm.hmm import GaussianHMM
 
+pytestmark = pytest.mark.filterwarnings("ignore::skchmm.exceptions.BiasedRatesWarning")
+
 N_THREADS = 8
 ROUNDS = 6
 RULES = [Precedence("a", "b"), AtMostVisits("c", 2), EndsIn("c")]
