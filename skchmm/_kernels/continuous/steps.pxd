@@ -21,8 +21,8 @@ cdef struct Operator:
     const int32_t *component     # path: nodes with the same number reach each other
     int64_t n_components
     const uint8_t *enters        # whether each gap ends with an entry
-    # rates of the edges that are entries, 0 for others, or NULL; observed: -1 for an entry that takes
-    # more than one jump
+    # rates of the edges that are entries, 0 for others, or NULL; observed: -1 for an entry that
+    # takes more than one jump
     const double *entries
     double rate                  # path: q
 
