@@ -139,7 +139,7 @@ class ScoredChain:
 
         def run(begin, end):
             forward_backward_log(
-                self.graph.layout, self.log_weights, self.log_start, frames.table, frames.rows,
+                self.graph.layout, self.log_weights, self.log_start, frames.table, frames.index,
                 offsets, None, np.arange(begin, end), settings.table_bytes, log_z, posteriors,
             )  # fmt: skip
 
@@ -265,7 +265,7 @@ class Chain(ScoredChain):
         sums = graph.n_edges > 0 and self.smallest_weight >= SMALLEST_IN_SUMS and not self.only_logs
         redo = np.ones(len(offsets) - 1, dtype=np.uint8)
         table, by_node, lossy = None, False, None
-        if sums and frames.rows is not None:
+        if sums and frames.index is not None:
             table, _, lossy = scale_rows(frames.table, self.smallest_weight)
             table, by_node = _by_node(graph, table, frames)
 
@@ -273,12 +273,12 @@ class Chain(ScoredChain):
             if sums:
                 causal_sums(
                     graph.layout, self.sum_entries, self.weights, self.first, self.log_start,
-                    frames.table, table, by_node, lossy, frames.rows, offsets, begin, end, live,
+                    frames.table, table, by_node, lossy, frames.index, offsets, begin, end, live,
                     all_live, self.smallest_weight, redo, out,
                 )  # fmt: skip
             for s in begin + np.flatnonzero(redo[begin:end]):
                 causal_marginals(
-                    graph.layout, self.log_weights, self.log_start, frames.table, frames.rows,
+                    graph.layout, self.log_weights, self.log_start, frames.table, frames.index,
                     offsets, s, s + 1, live, out,
                 )  # fmt: skip
 
@@ -296,7 +296,7 @@ class Chain(ScoredChain):
         paths = np.empty((n_paths, T), dtype=np.int32)
         possible = draw_paths(
             graph.layout, self.weights, self.log_weights, self.log_start, frames.table,
-            frames.rows, 0, settings.table_bytes, random_state.random_sample((T, n_paths)),
+            frames.index, 0, settings.table_bytes, random_state.random_sample((T, n_paths)),
             paths,
         )  # fmt: skip
         return paths if possible else paths[:0]
@@ -323,7 +323,7 @@ class _Sums:
 
     def __init__(self, chain, frames, offsets, order, seq_weights, log_z, posteriors, counts):
         self.chain, self.graph = chain, chain.graph
-        self.frames, self.index = frames, frames.rows
+        self.frames, self.index = frames, frames.index
         self.offsets, self.order, self.seq_weights = offsets, order, seq_weights
         self.log_z, self.posteriors = log_z, posteriors
         self.edges = np.zeros(len(chain.weights)) if counts else None
@@ -462,7 +462,7 @@ def _decoding(chain, frames, offsets, order, of_states, path, log_prob):
     if order is not None:
         return partial(
             lanes_viterbi, graph.layout, chain.log_weights, chain.log_start, frames.table,
-            frames.rows, offsets, order, of_states[graph.node_states], path, log_prob,
+            frames.index, offsets, order, of_states[graph.node_states], path, log_prob,
         )  # fmt: skip
     return _decoding_by_nodes(chain, frames, offsets, of_states, path, log_prob)
 
@@ -472,7 +472,7 @@ def _decoding_by_nodes(chain, frames, offsets, of_states, path, log_prob):
     table, by_node = _by_node(chain.graph, frames.table, frames)
     return partial(
         viterbi, chain.graph.layout, chain.log_weights, chain._max_entries, chain.log_start, table,
-        by_node, frames.rows, offsets, of_nodes, settings.table_bytes, path, log_prob,
+        by_node, frames.index, offsets, of_nodes, settings.table_bytes, path, log_prob,
     )  # fmt: skip
 
 
