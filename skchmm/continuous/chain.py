@@ -100,7 +100,7 @@ class ContinuousChain:
         self._check(frames, offsets)
         numbered = Gaps(frames.gaps, offsets)
         scaled = scale_rows(frames.table)
-        index = frames.rows
+        index = frames.index
         n_sequences = len(offsets) - 1
         log_z = np.full(n_sequences, -np.inf)
         redo = np.zeros(n_sequences, dtype=np.uint8)
@@ -153,7 +153,7 @@ class ContinuousChain:
     def _alive(self, steps, frames, offsets, numbered, s):
         possible = (self.log_start > -np.inf).astype(np.float64)
         return feasible_steps(
-            steps, possible, frames.table, frames.rows, numbered.lengths, numbered.index,
+            steps, possible, frames.table, frames.index, numbered.lengths, numbered.index,
             offsets[s], offsets[s + 1] - offsets[s],
         )  # fmt: skip
 
@@ -405,7 +405,7 @@ class _Search:
     def decode(self, s):
         """Decode one sequence; matrices as they are needed where they are not fixed."""
         graph, begin, end = self.chain.graph, self.offsets[s], self.offsets[s + 1]
-        frames, T, index = self.frames, end - begin, self.frames.rows
+        frames, T, index = self.frames, end - begin, self.frames.index
         value = (
             self.first + frames.table[begin if index is None else index[begin]][graph.node_states]
         )

@@ -13,7 +13,7 @@ def filtered(chain, frames):
     """log alpha (T, N) of one sequence, each row up to a constant; None if it is infeasible."""
     T, offsets = frames.n_steps, np.array([0, frames.n_steps])
     numbered = Gaps(frames.gaps, offsets)
-    index = frames.rows
+    index = frames.index
     scaled, chosen = scale_rows(frames.table), np.zeros(1, dtype=np.int64)
     alphas = np.empty((T, chain.graph.n_nodes))
     log_z, redo = np.empty(1), np.zeros(1, dtype=np.uint8)

@@ -9,7 +9,6 @@ from functools import cached_property
 
 import numpy as np
 
-from ..emissions.base import Frames
 from .log_space import sum_rows
 
 
@@ -51,7 +50,7 @@ def with_entries(frames, offsets, exact):
     if not entries.any():
         return frames
     gaps = mark(lengths_of(frames.gaps), entries)
-    return Frames(frames.table, frames.index, bounded=frames.bounded, in_range=True, gaps=gaps)
+    return frames.with_gaps(gaps)
 
 
 class Entries:

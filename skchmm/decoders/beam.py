@@ -160,7 +160,7 @@ random_state, verbose
         rules.check_lengths(offsets)
         path = np.empty(frames.n_steps, dtype=np.int32)
         log_prob = np.empty(len(offsets) - 1)
-        rows = frames.rows
+        rows = frames.index
         width = np.iinfo(np.int32).max if self.beam_width is None else self.beam_width
         with np.errstate(divide="ignore"):
             log_trans, log_start = np.log(transmat), np.log(startprob)

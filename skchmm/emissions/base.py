@@ -30,12 +30,9 @@ class Frames:
         Whether it is known that nothing in ``table`` is NaN or +inf.
     gaps : ndarray of shape (n_steps,) or None
         The time since the step before, in continuous time.
-    in_range : bool
-        Whether it is known that every entry of ``index`` is a row of ``table``. Otherwise it is
-        looked at here, since the kernels do not.
     """
 
-    __slots__ = ("bounded", "gaps", "index", "table")
+    __slots__ = ("_index", "_table", "bounded", "gaps")
 
     def __init__(
         self,
@@ -43,18 +40,26 @@ class Frames:
         index: np.ndarray | None = None,
         *,
         bounded: bool = False,
-        in_range: bool = False,
         gaps: np.ndarray | None = None,
     ) -> None:
-        self.table = np.ascontiguousarray(table, dtype=np.float64)
+        self._table = np.ascontiguousarray(table, dtype=np.float64)
         if np.ndim(table) != 2:
             raise ValueError(
                 "The table of frames has one row per step and one column per state; got "
                 f"{np.ndim(table)} dimensions."
             )
-        self.index = index if index is None or in_range else _rows_of(index, len(self.table))
+        self._index = None if index is None else _rows_of(index, len(self._table))
         self.bounded = bounded
         self.gaps = gaps
+
+    # Kernels look rows up without a check, so neither can be replaced.
+    @property
+    def table(self) -> np.ndarray:
+        return self._table
+
+    @property
+    def index(self) -> np.ndarray | None:
+        return self._index
 
     @property
     def n_steps(self) -> int:
@@ -64,14 +69,9 @@ class Frames:
     def n_states(self) -> int:
         return self.table.shape[1]
 
-    @property
-    def rows(self) -> np.ndarray | None:
-        """`index` as kernels take it."""
-        return None if self.index is None else np.ascontiguousarray(self.index, dtype=np.int32)
-
     def with_gaps(self, gaps: np.ndarray | None) -> "Frames":
         """These frames with the times since the steps before."""
-        return Frames(self.table, self.index, bounded=self.bounded, in_range=True, gaps=gaps)
+        return frames_in_range(self.table, self.index, bounded=self.bounded, gaps=gaps)
 
     def part(self, begin: int, end: int) -> "Frames":
         """The frames of steps begin..end-1."""
@@ -80,8 +80,7 @@ class Frames:
         gaps = None if self.gaps is None else self.gaps[begin:end]
         if self.index is None:
             return Frames(self.table[begin:end], bounded=self.bounded, gaps=gaps)
-        index = self.index[begin:end]
-        return Frames(self.table, index, bounded=self.bounded, in_range=True, gaps=gaps)
+        return frames_in_range(self.table, self.index[begin:end], bounded=self.bounded, gaps=gaps)
 
     def of_sequences(self, offsets: np.ndarray, begin: int, end: int) -> "Frames":
         """The frames of sequences begin..end-1."""
@@ -129,7 +128,18 @@ def _rows_of(index, n_rows):
             f"The index of frames has {index[wrong]} at step {wrong}, but the table has the rows "
             f"0 to {n_rows - 1}."
         )
+    # one of its own: that of the user may change
+    index = np.array(index, dtype=np.int32)
+    index.setflags(write=False)
     return index
+
+
+def frames_in_range(table, index, *, bounded=False, gaps=None):
+    """Frames whose index is known to hold rows of the table; it is not looked at."""
+    frames = Frames(table, bounded=bounded, gaps=gaps)
+    if index is not None:
+        frames._index = np.ascontiguousarray(index, dtype=np.int32)
+    return frames
 
 
 class PendingFrames:
@@ -165,13 +175,19 @@ class PendingFrames:
         return self.frames_of(0, self.n_sequences)
 
 
-def check_size(frames, n_states, n_steps):
-    """Refuse what an emission returned if it is not frames of this size."""
+def check_frames(frames):
+    """What an emission returned, if it is frames."""
     if not isinstance(frames, (Frames, PendingFrames)):
         raise TypeError(
             f"log_likelihood of an emission must return Frames, not {type(frames).__name__}; write "
             "skchmm.emissions.Frames(table)."
         )
+    return frames
+
+
+def check_size(frames, n_states, n_steps):
+    """Refuse what an emission returned if it is not frames of this size."""
+    check_frames(frames)
     if frames.n_states != n_states:
         raise ValueError(
             f"The emission has {frames.n_states} states, but the chain has {n_states}."
@@ -437,10 +453,7 @@ def learned(emission, name, ndim, n_columns=None):
 
 
 def sum_by(index, values, n_groups):
-    """Sum the rows of ``values`` (n, k) with the same index into an (n_groups, k) array.
-
-    The kernel relies on every index being from 0 to n_groups - 1.
-    """
+    """Sum the rows of ``values`` (n, k) with the same index into an (n_groups, k) array."""
     values = check_posteriors(values, len(index))
     return sum_rows(np.ascontiguousarray(index, dtype=np.int32), values, n_groups)
 

@@ -14,6 +14,7 @@ from .base import (
     check_path,
     check_posteriors,
     draw_symbols,
+    frames_in_range,
     given,
     normalise_rows,
     sum_by,
@@ -179,8 +180,8 @@ class Categorical(Emission):
             logs.append(np.concatenate([table, np.zeros((1, table.shape[1]))]))
         self._check_cells(E, list(map(len, logs)))
         if E.cells is None:
-            return Frames(logs[0], E.index, in_range=True)
-        return Frames(sum(log[E.cells[:, j]] for j, log in enumerate(logs)), E.index, in_range=True)
+            return frames_in_range(logs[0], E.index)
+        return frames_in_range(sum(log[E.cells[:, j]] for j, log in enumerate(logs)), E.index)
 
     def _log_tables(self):
         with np.errstate(divide="ignore"):
@@ -425,6 +426,9 @@ class Cells:
         self.cells = cells
         self.index = index
         self.sizes = sizes
+        for array in (cells, index):  # kernels look cells up without a check
+            if array is not None:
+                array.setflags(write=False)
 
     @property
     def n_steps(self):

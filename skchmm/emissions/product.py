@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 
 from .._numbers import is_whole
 from ..sequences.values import as_array
-from .base import Emission, Frames
+from .base import Emission, Frames, check_frames
 from .labelled import count_rows
 
 # The share of a state's start values that comes from all rows, so that no value is impossible.
@@ -254,12 +254,12 @@ class Product(Emission):
                 posteriors = np.exp(total - np.logaddexp.reduce(total, axis=1)[:, None])
                 posteriors = (1 - _SPREAD) * posteriors + _SPREAD / n_states
                 part.maximise(part.accumulate(rows, posteriors, offsets))
-            log_p = part.log_likelihood(rows).dense()
+            log_p = check_frames(part.log_likelihood(rows)).dense()
             total = log_p if total is None else total + log_p
 
     def log_likelihood(self, E: Any) -> Frames:
-        tables = [part.log_likelihood(rows).dense() for part, rows in zip(self._parts(), E)]
-        return Frames(sum(tables))
+        frames = [part.log_likelihood(rows) for part, rows in zip(self._parts(), E)]
+        return Frames(sum(check_frames(of_part).dense() for of_part in frames))
 
     def accumulate(
         self, E: Any, posteriors: np.ndarray, offsets: np.ndarray | None = None

@@ -142,7 +142,7 @@ class ScoredChain:
 
         def run(begin, end):
             forward_backward_log(
-                self.graph.layout, self.log_weights, self.log_start, frames.table, frames.rows,
+                self.graph.layout, self.log_weights, self.log_start, frames.table, frames.index,
                 offsets, None, np.arange(begin, end), settings.table_bytes, log_z, posteriors,
             )  # fmt: skip
 
@@ -277,7 +277,7 @@ class Chain(ScoredChain):
         paths = np.empty((n_paths, T), dtype=np.int32)
         possible = draw_paths(
             graph.layout, self.weights, self.log_weights, self.log_start, frames.table,
-            frames.rows, 0, settings.table_bytes, random_state.random_sample((T, n_paths)),
+            frames.index, 0, settings.table_bytes, random_state.random_sample((T, n_paths)),
             paths,
         )  # fmt: skip
         return paths if possible else paths[:0]
@@ -304,7 +304,7 @@ class _Sums:
 
     def __init__(self, chain, frames, offsets, order, seq_weights, log_z, posteriors, counts):
         self.chain, self.graph = chain, chain.graph
-        self.frames, self.index = frames, frames.rows
+        self.frames, self.index = frames, frames.index
         self.offsets, self.order, self.seq_weights = offsets, order, seq_weights
         self.log_z, self.posteriors = log_z, posteriors
         self.edges = np.zeros(len(chain.weights)) if counts else None
@@ -448,7 +448,7 @@ def _decoding(chain, frames, offsets, order, of_states, path, log_prob):
     if order is not None:
         return partial(
             lanes_viterbi, graph.layout, chain.log_weights, chain.log_start, frames.table,
-            frames.rows, offsets, order, of_states[graph.node_states], path, log_prob,
+            frames.index, offsets, order, of_states[graph.node_states], path, log_prob,
         )  # fmt: skip
     return _decoding_by_nodes(chain, frames, offsets, of_states, path, log_prob)
 
@@ -458,7 +458,7 @@ def _decoding_by_nodes(chain, frames, offsets, of_states, path, log_prob):
     table, by_node = _by_node(chain.graph, frames.table, frames)
     return partial(
         viterbi, chain.graph.layout, chain.log_weights, chain._max_entries, chain.log_start, table,
-        by_node, frames.rows, offsets, of_nodes, settings.table_bytes, path, log_prob,
+        by_node, frames.index, offsets, of_nodes, settings.table_bytes, path, log_prob,
     )  # fmt: skip
 
 

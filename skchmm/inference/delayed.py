@@ -23,7 +23,7 @@ def decode_delayed(chain, frames, offsets, of_states, path, log_prob):
     left = np.zeros(len(log_prob), dtype=np.uint8)
     delayed_viterbi(
         graph.layout, delays.lines, chain.log_weights, entries, chain.log_start, chain.given[1],
-        largest, frames.table, frames.rows, offsets, of_states, path, log_prob, left,
+        largest, frames.table, frames.index, offsets, of_states, path, log_prob, left,
     )  # fmt: skip
     return np.flatnonzero(left)
 
@@ -56,7 +56,7 @@ def sum_delayed(
     inside = None if edges is None else np.zeros(len(delays.onward))
     delayed_sums(
         graph.layout, delays.lines, ahead, back, within, chain.first, chain.smallest_weight,
-        frames.table, frames.rows, offsets, seq_weights, chosen, log_z, left, posteriors, counts,
+        frames.table, frames.index, offsets, seq_weights, chosen, log_z, left, posteriors, counts,
         inside,
     )  # fmt: skip
     if edges is not None:

@@ -47,7 +47,7 @@ def iterate_paths(chain, frames, begin, end):
 
 def _paths(chain, frames):
     return BestPaths(
-        chain.graph.layout, chain.log_weights, chain.log_start, frames.table, frames.rows, 0,
+        chain.graph.layout, chain.log_weights, chain.log_start, frames.table, frames.index, 0,
         frames.n_steps,
     )  # fmt: skip
 

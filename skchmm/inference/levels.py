@@ -7,7 +7,7 @@ A huge positive score of a state that the rules forbid there still costs the oth
 
 import numpy as np
 
-from ..emissions.base import Frames
+from ..emissions.base import frames_in_range
 
 HUGE = 1e9  # sums of smaller ones keep enough digits
 
@@ -19,7 +19,7 @@ def take_off_levels(frames):
     if not huge.any():
         return frames, None
     levels = np.where(huge, levels, 0.0)
-    return Frames(frames.table - levels[:, None], frames.index, in_range=True), levels
+    return frames_in_range(frames.table - levels[:, None], frames.index), levels
 
 
 def add_levels(scores, levels, frames, offsets):

@@ -71,7 +71,7 @@ class SemiMarkovChain:
 
     def _decode(self, layout, frames, offsets, n_jobs):
         self._check(frames, offsets)
-        rows = frames.rows
+        rows = frames.index
         path = np.empty(frames.n_steps, dtype=np.int32)
         log_prob = np.empty(len(offsets) - 1)
 
@@ -91,7 +91,7 @@ class SemiMarkovChain:
 
     def _posteriors(self, frames, offsets, seq_weights, n_jobs, marginals, counts):
         self._check(frames, offsets)
-        S, rows = self.graph.n_states, frames.rows
+        S, rows = self.graph.n_states, frames.index
         shape = self.parameters[2].shape
         log_z = np.empty(len(offsets) - 1)
         gamma = np.empty((frames.n_steps, S)) if marginals else None

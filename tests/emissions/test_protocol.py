@@ -18,6 +18,7 @@ from skchmm.emissions import (
     Frames,
     Gaussian,
     Multinomial,
+    NegativeBinomial,
     Poisson,
     Precomputed,
 )
@@ -399,6 +400,46 @@ def test_frames_look_up_rows_that_exist(index, message):
         Frames(np.zeros((2, 3)), index)
     with pytest.raises(ValueError, match=r"one row per step.*got 1 dim"):
         Frames(np.zeros(3))
+
+
+def test_frames_keep_the_rows_that_were_checked():
+    index = np.zeros(4, dtype=np.int32)
+    frames = Frames(np.zeros((2, 3)), index)
+    index[:] = 10**8
+    assert frames.index.tolist() == [0] * 4
+    with pytest.raises(ValueError, match="read-only"):
+        frames.index[0] = 10**8
+    for name, value in (("index", index), ("table", np.zeros((1, 3)))):
+        with pytest.raises(AttributeError, match=name):
+            setattr(frames, name, value)
+    with pytest.raises(TypeError, match="in_range"):
+        Frames(np.zeros((2, 3)), index, in_range=True)
+
+
+@pytest.mark.parametrize("wrong", [10**8, -(10**8)])
+@pytest.mark.parametrize("n_columns", [1, 2])
+def test_encoded_symbols_that_were_changed_do_not_reach_the_kernels(n_columns, wrong):
+    emission = Categorical()
+    E = emission.encode(np.tile([[0], [1]], (60, n_columns)), reset=True)
+    emission.initialise(E, None, 2, init="random", random_state=0)
+    for name in ("index", "cells"):
+        array = getattr(E, name)
+        if array is None:
+            continue
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = wrong
+        changed = copy.copy(E)
+        setattr(changed, name, array + wrong)
+        with pytest.raises(ValueError, match="encoded for other tables"):
+            emission.accumulate(changed, np.ones((120, 2)))
+
+
+def test_counts_that_were_changed_do_not_reach_the_kernels():
+    emission = NegativeBinomial()
+    E = emission.encode(np.arange(120)[:, None], reset=True)
+    E.X = E.X - 1e8
+    with pytest.raises(ValueError, match="encoded for other tables"):
+        emission.accumulate(E, np.ones((120, 2)))
 
 
 class Wild(Emission):

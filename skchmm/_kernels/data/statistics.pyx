@@ -90,7 +90,16 @@ def sum_rows(const int32_t[::1] index,         # IN
              int64_t n_groups):
     """Sum the rows of `values` with the same index, (n_groups, k)."""
     cdef Job job
-    cdef int64_t n = index.shape[0], k = values.shape[1]
+    cdef int64_t n = index.shape[0], k = values.shape[1], t
+    cdef int32_t low = 0, high = -1
+    with nogil:
+        for t in range(n):
+            low, high = min(low, index[t]), max(high, index[t])
+    if low < 0 or high >= n_groups or values.shape[0] != n:
+        raise ValueError(
+            f"The rows were encoded for other tables: they hold numbers from {low} to {high}, but "
+            f"there are {n_groups}, from 0 on."
+        )
     if n and k:
         job.index, job.weights = &index[0], &values[0, 0]
     job.add, job.k, job.d = add_by_index, k, 1
