@@ -20,7 +20,7 @@ def filter_marginals(chain, frames, offsets, by_node, n_jobs):
     sums = graph.n_edges > 0 and chain.smallest_weight >= SMALLEST_IN_SUMS and not chain.only_logs
     redo = np.ones(len(offsets) - 1, dtype=np.uint8)
     table, wide, lossy = None, False, None
-    if sums and frames.rows is not None:
+    if sums and frames.index is not None:
         table, _, lossy = scale_rows(frames.table, chain.smallest_weight)
         table, wide = by_node(table)
 
@@ -28,12 +28,12 @@ def filter_marginals(chain, frames, offsets, by_node, n_jobs):
         if sums:
             causal_sums(
                 graph.layout, chain.sum_entries, chain.weights, chain.first, chain.log_start,
-                frames.table, table, wide, lossy, frames.rows, offsets, begin, end, live,
+                frames.table, table, wide, lossy, frames.index, offsets, begin, end, live,
                 all_live, chain.smallest_weight, redo, out,
             )  # fmt: skip
         for s in begin + np.flatnonzero(redo[begin:end]):
             causal_marginals(
-                graph.layout, chain.log_weights, chain.log_start, frames.table, frames.rows,
+                graph.layout, chain.log_weights, chain.log_start, frames.table, frames.index,
                 offsets, s, s + 1, live, out,
             )  # fmt: skip
 
