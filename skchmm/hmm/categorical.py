@@ -11,6 +11,8 @@ from ..emissions.vocabulary import Vocabulary, missing_in
 from .base import BaseHMM
 from .hooks import learn
 
+_ADVICE = "Fit with n_features=, the number of all possible symbols, or use unseen='ignore'"
+
 
 class CategoricalHMM(BaseHMM):
     """Hidden Markov model with categorical emissions.
@@ -152,6 +154,7 @@ max_nodes, n_jobs
 
     def _new_emission(self):
         emission = Categorical(unseen=self.unseen, prior=self.emissionprob_prior)
+        emission._advice = _ADVICE
         emission.symbols = self.symbols_
         emission._learn_symbols([emission.symbols])
         return emission
