@@ -9,7 +9,7 @@ MAX_DEPTH = 64  # constraints within constraints; copying and saving them takes 
 MAX_PARTS = 100_000  # of a combination of constraints
 MAX_VALUES = 1_000_000  # in a specification, labels and all
 _LEAST_WORK = 3_000_000
-COST_OF_RULE = 400  # of several, whatever its size; in steps of `Work`
+COST_OF_RULE = 800  # of several, for each epoch, whatever its size; in steps of `Work`
 COST_OF_PART = 20  # of a text, which was read before; in steps of `Work`
 
 
@@ -46,7 +46,8 @@ def build_all(parts, build, max_nodes, tell=None):
     try:
         for part in parts:
             controllers.append(build(part))
-            work.spend(COST_OF_RULE + controllers[-1].tables.size)
+            tables = controllers[-1].tables
+            work.spend(COST_OF_RULE * len(tables) + tables.size)
             if tell is not None:
                 tell(len(controllers))
     finally:

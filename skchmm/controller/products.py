@@ -18,7 +18,7 @@ _JOINT_LIMIT = 100_000
 # Entries of tables that are minimised to find a good order of factors, in all and for each of them.
 _FOLD_WORK = 2_000_000
 _STEP_WORK = 200_000
-_TRIAL = 400  # what one costs however small it is
+_TRIAL = 400  # what an epoch of one costs however small it is
 _SHOWN = 50  # factors listed in a message before the rest is only counted
 
 
@@ -124,7 +124,8 @@ def _fold(controllers, every, max_nodes, verbose):
                 if best is not None and spent > _STEP_WORK:
                     break
                 trial = _product([result, rest[k]], every, max_nodes, most)
-                spent += _TRIAL + (result if trial is None else trial).tables.size
+                tables = (result if trial is None else trial).tables
+                spent += _TRIAL * len(tables) + tables.size
                 if trial is not None and (best is None or len(trial.accept) < len(best[1].accept)):
                     best, most = (k, trial), 2 * len(trial.accept) + 64
             if best is None:
