@@ -3,6 +3,7 @@
 import html
 import inspect
 from collections.abc import Collection, Hashable
+from functools import cache
 from typing import Any, Self
 
 import numpy as np
@@ -196,7 +197,7 @@ class Constraint:
         return plain(value)
 
     def _signature(self):
-        return list(inspect.signature(type(self)).parameters.values())
+        return list(parameters_of(type(self)).values())
 
     def _key(self):
         try:
@@ -277,6 +278,12 @@ class Constraint:
         from .logic import Not
 
         return Not(self)
+
+
+@cache
+def parameters_of(kind):
+    """The parameters of a kind of constraint, by name; there may be thousands of its kind."""
+    return inspect.signature(kind).parameters
 
 
 def is_constraint(value):

@@ -10,7 +10,7 @@ from ..controller.progress import Counted
 from ..exceptions import ControllerTooLargeError
 from ..sequences.labels import as_path, check_states, listing, unique
 from .base import accepts_nothing, is_constraint, short
-from .limits import check_nesting, listed
+from .limits import build_all, check_nesting, listed
 from .logic import And, build, labels_of
 from .soft import Soft, add_soft
 
@@ -93,12 +93,11 @@ def compile(
         hard = [part for part in parts if not isinstance(part, Soft)]
         controller = compile(hard, states, max_nodes=max_nodes, verbose=verbose)
         return add_soft(controller, soft, max_nodes)._compiled_from(parts, controller)
-    controllers = []
     with Counted("compiled", len(parts), "constraints") if verbose else nullcontext() as progress:
-        for part in parts:
-            controllers.append(_checked(part, states, max_nodes))
-            if progress is not None:
-                progress.tell(len(controllers))
+        tell = None if progress is None else progress.tell
+        controllers = build_all(
+            parts, lambda part: _checked(part, states, max_nodes), max_nodes, tell
+        )
     names = [short(part) for part in parts]
     product = intersection(controllers, names=names, max_nodes=max_nodes, verbose=verbose)
     if accepts_nothing(product):

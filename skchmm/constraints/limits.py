@@ -1,6 +1,7 @@
 """Limits within which rules are read and built, so that a mistake is an error and not a wait."""
 
 from collections.abc import Mapping
+from contextvars import ContextVar
 
 from ..exceptions import ControllerTooLargeError
 
@@ -8,18 +9,24 @@ MAX_DEPTH = 64  # constraints within constraints; copying and saving them takes 
 MAX_PARTS = 100_000  # of a combination of constraints
 MAX_VALUES = 1_000_000  # in a specification, labels and all
 _LEAST_WORK = 3_000_000
+COST_OF_RULE = 800  # of several, for each epoch, whatever its size; in steps of `Work`
 COST_OF_PART = 20  # of a text, which was read before; in steps of `Work`
+
+
+_whole: ContextVar["Work | None"] = ContextVar("whole", default=None)
 
 
 class Work:
     """The work of building one automaton, in steps of about a third of a microsecond.
 
     So by default a second is enough to build it or to refuse it. It is in proportion to
-    `max_nodes`: who allows larger automata waits longer for them.
+    `max_nodes`: who allows larger automata waits longer for them. What is spent on one of several
+    rules counts for all of them.
     """
 
-    def __init__(self, max_nodes):
-        self.left = max(_LEAST_WORK, 3 * max_nodes)
+    def __init__(self, max_nodes, scale=1):
+        self.left = scale * max(_LEAST_WORK, 3 * max_nodes)
+        self.whole = _whole.get()
 
     def spend(self, steps):
         self.left -= steps
@@ -27,6 +34,25 @@ class Work:
             raise ControllerTooLargeError(
                 "it takes too much work to build; write it more simply, or raise max_nodes"
             )
+        if self.whole is not None:
+            self.whole.spend(steps)
+
+
+def build_all(parts, build, max_nodes, tell=None):
+    """The controllers of several rules, within about two seconds for all of them."""
+    work = Work(max_nodes, scale=2)
+    token = _whole.set(work)
+    controllers = []
+    try:
+        for part in parts:
+            controllers.append(build(part))
+            tables = controllers[-1].tables
+            work.spend(COST_OF_RULE * len(tables) + tables.size)
+            if tell is not None:
+                tell(len(controllers))
+    finally:
+        _whole.reset(token)
+    return controllers
 
 
 def check_nesting(value, children, what, max_depth=MAX_DEPTH, max_parts=MAX_PARTS):

@@ -6,7 +6,7 @@ from typing import Any, Self
 from ..controller import Controller, intersection, union
 from ..sequences.labels import unique
 from .base import Constraint, is_constraint, short
-from .limits import check_nesting
+from .limits import build_all, check_nesting
 
 
 def build(part, states, max_nodes):
@@ -114,7 +114,7 @@ class _Junction(_Combination):
 
     def _combined(self, combine, states, max_nodes):
         parts = list(dict.fromkeys(self._parts()))
-        controllers = [build(part, states, max_nodes) for part in parts]
+        controllers = build_all(parts, lambda part: build(part, states, max_nodes), max_nodes)
         names = [short(part) for part in parts]
         return combine(controllers, names=names, max_nodes=max_nodes)
 

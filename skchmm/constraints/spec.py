@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..sequences.labels import COMPARED
-from .base import registry, short
+from .base import parameters_of, registry, short
 from .limits import MAX_DEPTH, MAX_VALUES, check_nesting, listed, specified
 from .logic import spec_of
 
@@ -92,7 +92,7 @@ def read(spec):
             f"known are {', '.join(sorted(registry))}"
         )
     kind = registry[name]
-    parameters = inspect.signature(kind).parameters
+    parameters = parameters_of(kind)
     for field in fields:
         if field not in parameters:
             raise ValueError(

@@ -104,7 +104,8 @@ class TagScheme(Constraint):
         tags, entities = self.labels(), self._entities()
         if len(set(tags)) < len(tags):
             raise self._error("some of its tags are the same; choose another separator or outside")
-        strange = [state for state in states if state not in set(tags)]
+        possible = set(tags)
+        strange = [state for state in states if state not in possible]
         if strange:
             raise self._error(
                 f"the states {listing(strange)} are no tags of the scheme, which are "

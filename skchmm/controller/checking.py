@@ -109,8 +109,12 @@ def _integers(values, name, low, high):
 
 def most_states(max_nodes, n_labels, n_epochs=1):
     """The most automaton states that `max_nodes` allows over so many labels and epochs."""
-    entries = max(_FEWEST_ENTRIES, ENTRIES_PER_NODE * max_nodes)
-    return min(max_nodes, entries // (n_labels * n_epochs))
+    return min(max_nodes, most_entries(max_nodes) // (n_labels * n_epochs))
+
+
+def most_entries(max_nodes):
+    """The most entries of tables that `max_nodes` allows."""
+    return max(_FEWEST_ENTRIES, ENTRIES_PER_NODE * max_nodes)
 
 
 def limit_in_words(max_nodes, n_labels, n_epochs=1):

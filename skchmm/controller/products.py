@@ -7,7 +7,7 @@ import numpy as np
 
 from .._kernels.other import automata
 from ..exceptions import ControllerTooLargeError
-from .checking import check_integer, limit_in_words, most_states
+from .checking import check_integer, limit_in_words, most_entries, most_states
 from .narrowing import narrowed
 from .progress import Counted
 
@@ -18,6 +18,7 @@ _JOINT_LIMIT = 100_000
 # Entries of tables that are minimised to find a good order of factors, in all and for each of them.
 _FOLD_WORK = 2_000_000
 _STEP_WORK = 200_000
+_TRIAL = 400  # what an epoch of one costs however small it is
 _SHOWN = 50  # factors listed in a message before the rest is only counted
 
 
@@ -47,8 +48,11 @@ def _product(controllers, every, max_nodes, most=np.inf):
     """The reachable product, or None when it has more states than `max_nodes` or `most`."""
     epochs, S = _common_epochs(controllers), len(controllers[0].states)
     limit = most_states(max_nodes, S, len(epochs))
-    if sum(len(c.accept) for c in controllers) > 16 * most_states(2**62, S, len(epochs)):
+    entries = sum(len(c.accept) for c in controllers) * S * len(epochs)
+    if entries > 16 * most_entries(max_nodes):
         return None  # cut at the union of their breakpoints, the tables alone are too large
+    # a step of the product is one of each factor
+    limit = min(limit, _NARROWING_WORK // (S * len(epochs) * len(controllers)))
     tables = [c.tables[np.searchsorted(c.epochs, epochs, side="right") - 1] for c in controllers]
     rows, table = automata.product(tables, every, int(min(limit, most)))
     if rows is None:
@@ -120,7 +124,8 @@ def _fold(controllers, every, max_nodes, verbose):
                 if best is not None and spent > _STEP_WORK:
                     break
                 trial = _product([result, rest[k]], every, max_nodes, most)
-                spent += result.tables.size if trial is None else trial.tables.size
+                tables = (result if trial is None else trial).tables
+                spent += _TRIAL * len(tables) + tables.size
                 if trial is not None and (best is None or len(trial.accept) < len(best[1].accept)):
                     best, most = (k, trial), 2 * len(trial.accept) + 64
             if best is None:

@@ -21,7 +21,7 @@ from .base import (
 )
 from .priors import check_prior, climb, estimate, log_dirichlet, used_contexts
 from .scales import Simplex
-from .vocabulary import Vocabularies, Vocabulary, columns_of
+from .vocabulary import ADVICE, Vocabularies, Vocabulary, columns_of
 
 _MAX_CELLS = 20_000_000
 
@@ -142,12 +142,16 @@ class Categorical(Emission):
         for j, (column, vocabulary) in enumerate(zip(columns, vocabularies)):
             where = f", column {j}" if len(columns) > 1 else ""
             missing = -1 if self.order else len(vocabulary)
-            codes = vocabulary.codes(column, unseen=self.unseen, missing=missing, where=where)
+            codes = vocabulary.codes(
+                column, unseen=self.unseen, missing=missing, where=where, advice=self._advice
+            )
             if self.order:
                 codes = number_cells(codes, offsets, len(vocabulary), self.order)
             cells.append(codes)
         cells = cells[0][:, None] if len(cells) == 1 else np.column_stack(cells)
         return compress(cells, [self._n_cells(len(v)) + 1 for v in vocabularies])
+
+    _advice = ADVICE  # against symbols that are not known
 
     def _check_parameters(self):
         if self.unseen not in ("error", "ignore"):

@@ -8,6 +8,9 @@ from ..sequences.forms import PLAIN
 from ..sequences.values import as_array, is_missing, missing_in, of_series, plain
 
 _MAX_INT64 = np.iinfo(np.int64).max
+ADVICE = (
+    "List every possible symbol in Categorical(symbols=...), or use Categorical(unseen='ignore')"
+)
 _BATCH = 1 << 20  # values that are looked at together
 
 
@@ -78,7 +81,7 @@ class Vocabulary:
     def __len__(self):
         return len(self.symbols)
 
-    def codes(self, column, *, unseen, missing=-1, where=""):
+    def codes(self, column, *, unseen, missing=-1, where="", advice=ADVICE):
         """Codes of a column; a value outside the vocabulary is an error or counts as missing."""
         if self.contiguous and column.dtype.kind in "iu" and _fits_int64(column):
             codes = self._run(column)
@@ -91,9 +94,8 @@ class Vocabulary:
                 row = int(strangers.argmax())
                 raise ValueError(
                     f"X has the symbol {_plain(column[row])!r} in row {row}{where}, which is not "
-                    f"among the {len(self)} known symbols ({self._preview()}). List every possible "
-                    "symbol in Categorical(symbols=...), or use Categorical(unseen='ignore') to "
-                    "treat such symbols as missing." + self._hint(column[row])
+                    f"among the {len(self)} known symbols ({self._preview()}). {advice} to treat "
+                    "such symbols as missing." + self._hint(column[row])
                 )
             codes[strangers] = -1
         if missing != -1:

@@ -192,6 +192,8 @@ class SequenceEstimator(RulesMixin, SavedMixin, DocumentedMixin, BaseEstimator):
                 raise ValueError(f"{name} holds NaN or infinity.")
             if name not in _SIGNED and (value < 0).any():
                 raise ValueError(f"{name} holds a negative number.")
+            if name == "generator_" and (value[~np.eye(len(value), dtype=bool)] < 0).any():
+                raise ValueError("generator_ holds a negative rate off its diagonal.")
         if list(self.controller_.states) != self.classes_.tolist():
             raise ValueError(
                 f"controller_ is for the states {list(self.controller_.states)}, but classes_ are "

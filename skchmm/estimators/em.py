@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..controller.progress import duration
-from ..emissions.base import check_size
+from ..emissions.base import check_frames
 from ..exceptions import warn
 from ..inference.schedule import Allowed, each, ranges_of, steps_at_once, threads_of
 from ..sequences.aligned import read_step_weights, read_weights
@@ -291,7 +291,7 @@ def expect(chain, emission, parts, n_jobs, *, accumulate, check=None):
 
     def run(part, n_jobs=None):
         frames = emission.log_likelihood(part.encoded)
-        check_size(frames, chain.graph.n_states, part.offsets[-1])
+        check_frames(frames)
         if check is not None:
             check(frames)
         if part.gaps is not None:

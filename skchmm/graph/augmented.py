@@ -82,6 +82,8 @@ class AugmentedGraph:
         self.start_support = np.array(start_support, dtype=bool)
         self.support = np.array(support, dtype=bool)
         self.n_states = S = len(controller.states)
+        if np.iinfo(np.int32).max < S * S:  # base_edges
+            raise ControllerTooLargeError(f"{S:,} states have too many transitions to be numbered.")
         self.epochs = controller.epochs
         pairs, tables = self._reach(max_nodes)
         states, accept = pairs % S, controller.accept[pairs // S]

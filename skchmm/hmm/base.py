@@ -20,7 +20,7 @@ from ..estimators.base import ALGORITHMS
 from ..estimators.likelihood import LikelihoodModel
 from ..estimators.reasons import ReasonsMixin
 from ..estimators.softness import check_weights
-from ..sequences.labels import label_array
+from ..sequences.labels import check_n_states, label_array
 from ..sequences.values import as_numbers
 from .answers import AnswersMixin
 from .chunks import HMMChunksMixin
@@ -311,6 +311,10 @@ class BaseHMM(LearningMixin, HMMChunksMixin, AnswersMixin, ReasonsMixin, Likelih
         return None
 
     def _n_columns(self):
+        """Known from data, or from parameters that were set by hand."""
+        for name in ("means_", "lambdas_", "emissionprob_"):
+            if not hasattr(self, "n_features") and hasattr(self, name):
+                return np.shape(getattr(self, name))[-1]
         return self.n_features
 
     def _emission(self, without=""):
@@ -397,6 +401,7 @@ class BaseHMM(LearningMixin, HMMChunksMixin, AnswersMixin, ReasonsMixin, Likelih
         given = vars(self)["n_components"]
         if not is_whole(given) or given < 1:
             raise ValueError(f"n_components must be a positive integer, got {given!r}.")
+        check_n_states(given)
         if self.states is None:
             return
         states = label_array(self.states)

@@ -12,6 +12,8 @@ from .answers import first_above
 from .base import BaseHMM
 from .hooks import learn
 
+_ADVICE = "Fit with n_features=, the number of all possible symbols, or use unseen='ignore'"
+
 
 class CategoricalHMM(BaseHMM):
     """Hidden Markov model with categorical emissions.
@@ -153,6 +155,7 @@ max_nodes, n_jobs
 
     def _new_emission(self):
         emission = Categorical(unseen=self.unseen, prior=self.emissionprob_prior)
+        emission._advice = _ADVICE
         emission.symbols = self.symbols_
         emission._learn_symbols([emission.symbols])
         return emission

@@ -137,7 +137,7 @@ max_nodes, n_jobs
         if self.covariance_type == "tied":
             return np.repeat(covars[None], self.n_components, axis=0)
         spherical = self.covariance_type == "spherical"
-        return full_covars(covars, self.n_features if spherical else covars.shape[-1])
+        return full_covars(covars, self._n_columns() if spherical else covars.shape[-1])
 
     @covars_.setter
     def covars_(self, covars):
@@ -154,7 +154,7 @@ max_nodes, n_jobs
         )
         emission._keep_means = "m" not in self.params and hasattr(self, "means_")
         if overridden(self, *LEARNING_HOOKS):
-            emission._shift = np.zeros(self.n_features)  # their statistics are plain sums
+            emission._shift = np.zeros(self._n_columns())  # their statistics are plain sums
         return emission
 
     def _check(self):

@@ -172,9 +172,14 @@ def labels_or_lengths(X, y, lengths):
     if getattr(X, "shape", None) == () or not hasattr(X, "__len__"):
         return y, lengths  # no rows: what reads them says so
     values = np.asarray(y)
-    if values.ndim != 1 or values.dtype.kind not in "iu":
-        return y, lengths
     n = X.shape[0] if hasattr(X, "shape") else len(X)
+    if values.ndim != 1 or (values.dtype.kind == "f" and len(values) != n):
+        raise ValueError(
+            f"The second argument must be lengths, whole numbers that sum to the {n} rows of X, or "
+            f"labels, one per row; got {y!r}."
+        )
+    if values.dtype.kind not in "iu":
+        return y, lengths
     return (None, values.tolist()) if len(values) != n or (values == 1).all() else (y, None)
 
 

@@ -10,6 +10,7 @@ from .._numbers import is_whole
 from .values import missing_in
 
 SHOWN = 20  # labels listed in an error message before the rest is only counted
+MOST_STATES = 46_340  # their transitions are numbered in 32 bits
 COMPARED = 500  # labels, and letters of one, that are compared to guess which one was meant
 
 
@@ -122,6 +123,15 @@ def unknown_labels(labels, states):
     return sentence
 
 
+def check_n_states(n_states):
+    """Refuse more states than there can be numbers of transitions for."""
+    if n_states > MOST_STATES:
+        raise ValueError(
+            f"There are {n_states:,} states, but at most {MOST_STATES:,} are possible: a model has "
+            "a table of all pairs of states."
+        )
+
+
 def choose_states(states, n_states, labels, default=None):
     """State labels: those given, else those that labels show, else 0, 1, ..., n_states - 1.
 
@@ -147,6 +157,7 @@ def choose_states(states, n_states, labels, default=None):
     elif n_states is not None:
         if not is_whole(n_states) or n_states < 1:
             raise ValueError(f"n_states must be a positive integer, got {n_states!r}.")
+        check_n_states(n_states)
         return np.arange(n_states)
     elif default is not None:
         return np.arange(default)
@@ -154,6 +165,7 @@ def choose_states(states, n_states, labels, default=None):
         raise ValueError(
             "How many states there are is not known: without labels y, give n_states or states."
         )
+    check_n_states(len(classes))
     if n_states is not None and n_states != len(classes):
         source = "states" if states is not None else "y"
         raise ValueError(

@@ -232,3 +232,26 @@ def test_functions_are_not_tabulated_for_ever():
     with pytest.raises(ControllerTooLargeError, match="take fewer labels or controller states"):
         build(3000, 10, 1)
     assert build(2, 3, 20).horizon == 20
+
+
+@pytest.mark.parametrize("combine", [list, C.And, C.Or])
+@pytest.mark.parametrize(
+    "rule",
+    [
+        lambda i: C.AtMostVisits("a", i),
+        lambda i: C.Regex(f"a* b{{{i}}} (a|b|c)*"),
+        lambda i: C.Window("a", i, 10_000 - i),
+    ],
+    ids=["counts", "patterns", "windows"],
+)
+def test_many_rules_share_one_budget(rule, combine):
+    rules = combine([rule(i) for i in range(5000)])
+    with pytest.raises(ControllerTooLargeError, match=r"too much work|product of"):
+        compile(rules, list("abc"))
+
+
+def test_many_tags_are_refused_at_once():
+    entities = [f"e{i}" for i in range(5000)]
+    scheme = C.TagScheme("BIO", entities)
+    with pytest.raises(ControllerTooLargeError, match="5,001 controller states"):
+        scheme.controller(scheme.labels())

@@ -170,3 +170,11 @@ def test_regular_times_are_seen_to_be_regular(data):
     X, _, _ = data
     sequences = fitted(data)._read(X[0], None, None, times=np.arange(len(X[0])) * 0.1)
     assert len(np.unique(sequences.times.gaps[1:])) == 1
+
+
+def test_a_replaced_generator_with_negative_rates():
+    times = np.arange(4.0)
+    model = CTConstrainedHMM(emission="categorical").fit([0, 1, 0, 1], list("abab"), times=times)
+    model.generator_ = np.array([[1.0, -1.0], [1.0, -1.0]])
+    with pytest.raises(ValueError, match="negative rate off its diagonal"):
+        model.predict([0, 1, 0, 1], times=times)

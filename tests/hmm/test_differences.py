@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
+from skchmm import ConstrainedHMM, CTConstrainedHMM
 from skchmm import hmm as ours
 
 from .cases import theirs
@@ -267,3 +268,24 @@ class TestMessages:
 def test_masked_trials_are_refused():
     with pytest.raises(ValueError, match="n_trials must be known"):
         ours.MultinomialHMM(2, n_trials=np.ma.masked).fit([[1, 2], [2, 1]])
+
+
+@pytest.mark.parametrize("lengths", [[10.5, 19.5], [np.nan, 30], [[10, 20]], 30, "a"])
+def test_lengths_that_are_none_are_called_lengths(lengths):
+    X = np.zeros((30, 2))
+    with pytest.raises(ValueError, match="must be lengths, whole numbers that sum to the 30 rows"):
+        ours.GaussianHMM(2).fit(X, lengths)
+
+
+def test_unknown_symbols_get_the_advice_of_this_class():
+    model = ours.CategoricalHMM(1, random_state=0).fit(np.array([[0], [1], [0], [1], [1]]))
+    with pytest.raises(ValueError, match="n_features=") as error:
+        model.score(np.array([[7]]))
+    assert "Categorical(" not in str(error.value)
+
+
+@pytest.mark.parametrize("kind", [ours.GaussianHMM, ConstrainedHMM, CTConstrainedHMM])
+def test_a_million_states_are_refused_in_words(kind):
+    times = {"times": [0.0, 1.0]} if kind is CTConstrainedHMM else {}
+    with pytest.raises(ValueError, match=r"1,000,000 states, but at most"):
+        kind(10**6).fit(np.zeros((2, 1)), **times)

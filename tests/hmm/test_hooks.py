@@ -188,3 +188,19 @@ def test_start_values_of_ones_own():
     model = Split(2, n_iter=0).fit(vectors())
     np.testing.assert_array_equal(model.means_, np.quantile(vectors(), [0.1, 0.9], axis=0))
     assert model.checked == 2
+
+
+@pytest.mark.parametrize("covariance_type", ["diag", "full", "tied", "spherical"])
+def test_densities_of_parameters_that_were_set_by_hand(covariance_type):
+    X = np.random.default_rng(0).normal(size=(9, 2))
+    found = []
+    for module in (ours, theirs):
+        model = module.GaussianHMM(2, covariance_type=covariance_type)
+        model.means_ = np.array([[0.0, 1.0], [2.0, 0.5]])
+        eye = np.eye(2)
+        model.covars_ = {
+            "diag": np.ones((2, 2)), "full": np.stack([eye, eye]), "tied": eye,
+            "spherical": np.ones(2),
+        }[covariance_type]  # fmt: skip
+        found.append(model._compute_log_likelihood(X))
+    np.testing.assert_allclose(*found, rtol=1e-12)
