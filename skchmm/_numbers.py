@@ -10,6 +10,8 @@ from numbers import Integral, Rational
 
 import numpy as np
 
+MOST_STATES = 46_340  # their transitions are numbered in 32 bits
+
 # Denominators up to this are those of counts; of such fractions, no two are the same number.
 _SIMPLE = 10**6
 
@@ -25,6 +27,15 @@ def is_whole(value):
     """
     other = (bool, np.bool_, np.timedelta64)
     return isinstance(value, Integral) and not isinstance(value, other)
+
+
+def check_n_states(n_states):
+    """Refuse more states than there can be numbers of transitions for."""
+    if n_states > MOST_STATES:
+        raise ValueError(
+            f"There are {n_states:,} states, but at most {MOST_STATES:,} are possible: a model has "
+            "a table of all pairs of states."
+        )
 
 
 def exact(number):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from .._numbers import is_whole
+from .._numbers import check_n_states, is_whole
 from ..constraints.compile import compile, flatten
 from ..controller import Controller, SoftController, everything
 from ..emissions import Emission
@@ -20,7 +20,7 @@ from ..estimators.base import ALGORITHMS
 from ..estimators.likelihood import LikelihoodModel
 from ..estimators.reasons import ReasonsMixin
 from ..estimators.softness import check_weights
-from ..sequences.labels import check_n_states, label_array
+from ..sequences.labels import label_array
 from ..sequences.values import as_numbers
 from .answers import AnswersMixin
 from .chunks import HMMChunksMixin

@@ -6,11 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._numbers import is_whole
+from .._numbers import check_n_states, is_whole
 from .values import missing_in
 
 SHOWN = 20  # labels listed in an error message before the rest is only counted
-MOST_STATES = 46_340  # their transitions are numbered in 32 bits
 COMPARED = 500  # labels, and letters of one, that are compared to guess which one was meant
 
 
@@ -121,15 +120,6 @@ def unknown_labels(labels, states):
     if close:
         sentence += f" (did you mean {listing(list(dict.fromkeys(close)))}?)"
     return sentence
-
-
-def check_n_states(n_states):
-    """Refuse more states than there can be numbers of transitions for."""
-    if n_states > MOST_STATES:
-        raise ValueError(
-            f"There are {n_states:,} states, but at most {MOST_STATES:,} are possible: a model has "
-            "a table of all pairs of states."
-        )
 
 
 def choose_states(states, n_states, labels, default=None):
