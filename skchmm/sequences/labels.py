@@ -134,6 +134,8 @@ def choose_states(states, n_states, labels, default=None):
     default : int or None
         How many states there are if nothing else says it.
     """
+    if n_states is not None and (not is_whole(n_states) or n_states < 1):
+        raise ValueError(f"n_states must be a positive integer, got {n_states!r}.")
     if states is not None:
         classes = label_array(states)
         if len(set(classes.tolist())) != len(classes) or len(classes) == 0:
@@ -145,8 +147,6 @@ def choose_states(states, n_states, labels, default=None):
         else:
             classes = np.unique(classes)
     elif n_states is not None:
-        if not is_whole(n_states) or n_states < 1:
-            raise ValueError(f"n_states must be a positive integer, got {n_states!r}.")
         check_n_states(n_states)
         return np.arange(n_states)
     elif default is not None:
