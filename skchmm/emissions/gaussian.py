@@ -136,7 +136,7 @@ class NumericEmission(Emission):
             log_p = self.log_likelihood(E).dense()[known]
             current = np.sum(posteriors[known] * np.where(posteriors[known] > 0, log_p, 0.0))
             current += self.log_prior()
-            if current - last < 1e-9 * max(1.0, abs(current)):
+            if current == -np.inf or current - last < 1e-9 * max(1.0, abs(current)):
                 break
             last = current
 
