@@ -26,9 +26,7 @@ HOURS = np.timedelta64(3, "h")
     ],
 )
 def test_whole_numbers(make, wrong):
-    with pytest.raises(
-        (TypeError, ValueError), match=r"none|integer|whole|at least|must|>="
-    ):
+    with pytest.raises((TypeError, ValueError), match=r"none|integer|whole|at least|must|>="):
         make(wrong).fit(np.array([0, 1, 1, 0, 1]), np.array([0, 1, 1, 0, 1]))
 
 
