@@ -126,8 +126,7 @@ random_state, verbose
         super()._check_parameters()
         width = self.beam_width
         # numpy's timedelta64 is an np.integer.
-        whole = is_whole(width)
-        if width is not None and not (whole and width >= 1):
+        if width is not None and not (is_whole(width) and width >= 1):
             raise ValueError(f"beam_width must be an integer >= 1 or None, got {width!r}.")
 
     def _apply_constraints(self):

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..continuous.passage import Passage
 from ..continuous.path import PathChain
 from ..graph import AugmentedGraph
-from ..sequences.labels import as_labels, unknown_labels
+from ..sequences.labels import members
 
 
 class PassageMixin:
@@ -84,16 +84,16 @@ class PassageMixin:
         if (times < 0).any() or (np.diff(times) < 0).any():
             raise ValueError("times must begin at 0 or later, and never decrease.")
         chain = self._free_of_observations()
-        members = self._members(into, "into")
+        waited = self._members(into, "into")
         startprob = self.startprob_
         if start is not None:
             startprob = self._members(start, "start") / 1.0
-            if startprob.sum() != 1 or startprob[members].any():
+            if startprob.sum() != 1 or startprob[waited].any():
                 raise ValueError(f"start must be one state that is not waited for, got {start!r}.")
         graph = chain.graph
         weights, able = np.zeros(graph.n_nodes), graph.start_nodes >= 0
         weights[graph.start_nodes[able]] = startprob[able]
-        return Passage(chain.rates, members[graph.node_states]).hazards(weights, times)
+        return Passage(chain.rates, waited[graph.node_states]).hazards(weights, times)
 
     def expected_time_to(self, into: Any, *, if_entered: bool = False) -> np.ndarray:
         """Expected time until states are entered, from each state as the first.
@@ -134,22 +134,21 @@ class PassageMixin:
         array([ 4.,  0., nan])
         """
         chain = self._free_of_observations()
-        members, graph = self._members(into, "into"), chain.graph
-        passage = Passage(chain.rates, members[graph.node_states])
+        waited, graph = self._members(into, "into"), chain.graph
+        passage = Passage(chain.rates, waited[graph.node_states])
         times = passage.expected_times()
         if not if_entered:
             times[passage.never()] = np.inf
-        out, able = np.full(len(members), np.nan), graph.start_nodes >= 0
+        out, able = np.full(len(waited), np.nan), graph.start_nodes >= 0
         out[able] = times[graph.start_nodes[able]]
         return out
 
     def _members(self, states, name):
         """Which states (S,) these labels are."""
-        labels, classes = as_labels(states), tuple(self.classes_.tolist())
-        problem = unknown_labels(labels, classes)
-        if problem or not labels:
-            raise ValueError(f"{name}: {problem or 'no state is given'}.")
-        return np.isin(np.arange(len(classes)), [classes.index(label) for label in labels])
+        found = members(states, self.classes_.tolist(), name)
+        if not found.any():
+            raise ValueError(f"{name}: no state is given.")
+        return found
 
     def _free_of_observations(self):
         """The chain of jump paths that may start anywhere; rules on observations are left out."""

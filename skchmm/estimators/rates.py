@@ -10,7 +10,7 @@ from ..continuous.path import PathChain
 from ..continuous.semantics import reachable
 from ..emissions.priors import log_dirichlet
 from ..exceptions import BiasedRatesWarning, warn
-from ..sequences.labels import as_labels, unknown_labels
+from ..sequences.labels import members
 from ..sequences.values import as_numbers
 from .transitions import (
     count_labels,
@@ -59,12 +59,7 @@ class Rates:
         labels = self.model.exact_entry
         if labels is None:
             return None
-        states = tuple(self.model.classes_.tolist())
-        labels = as_labels(labels)
-        problem = unknown_labels(labels, states)
-        if problem:
-            raise ValueError(f"exact_entry: {problem}.")
-        exact = np.isin(np.arange(len(states)), [states.index(label) for label in labels])
+        exact = members(labels, self.model.classes_.tolist(), "exact_entry")
         return exact if exact.any() else None
 
     @cached_property

@@ -175,8 +175,7 @@ def fold(items):
 # -------------------------------------------------------------- who is who among chunks
 def named(chunk):
     """A chunk as a range of numbers: that of its number, or of a digest of its name."""
-    whole = is_whole(chunk)
-    if whole and 0 <= chunk < _NAMES:
+    if is_whole(chunk) and 0 <= chunk < _NAMES:
         return ((int(chunk), int(chunk) + 1),)
     number = _NAMES + int(digest(chunk)[:24], 16)
     return ((number, number + 1),)

@@ -102,6 +102,15 @@ def listing(labels):
     return shown if more <= 0 else f"{shown} and {more} more"
 
 
+def members(labels, states, name):
+    """Which of the states (S,) these are: one label or several, which the user gave as `name`."""
+    labels, states = as_labels(labels), tuple(states)
+    problem = unknown_labels(labels, states)
+    if problem:
+        raise ValueError(f"{name}: {problem}.")
+    return np.isin(np.arange(len(states)), [states.index(label) for label in labels])
+
+
 def unknown_labels(labels, states):
     """What is wrong with labels that are not among the states, or None."""
     known = set(states)
