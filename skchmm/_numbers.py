@@ -25,6 +25,8 @@ def is_whole(value):
     Python counts bool among these, and numpy its spans of time; as a number of states or of
     iterations they are mistakes.
     """
+    if type(value) is int:
+        return True
     other = (bool, np.bool_, np.timedelta64)
     return isinstance(value, Integral) and not isinstance(value, other)
 

@@ -14,6 +14,9 @@ from .._kernels.data.statistics import sum_rows
 from ..sequences.labels import Known
 from ..sequences.values import as_array, as_numbers
 
+# Types of arrays in which only what is not finite has to be looked for.
+NUMERIC = frozenset(map(np.dtype, ("f8", "f4", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1")))
+
 # Below this total weight a ratio of sums is dominated by denormal rounding.
 NEGLIGIBLE = 1e-280
 
@@ -63,11 +66,11 @@ class Frames:
 
     @property
     def n_steps(self) -> int:
-        return len(self.table) if self.index is None else len(self.index)
+        return len(self._table if self._index is None else self._index)
 
     @property
     def n_states(self) -> int:
-        return self.table.shape[1]
+        return self._table.shape[1]
 
     def with_gaps(self, gaps: np.ndarray | None) -> "Frames":
         """These frames with the times since the steps before."""
@@ -391,6 +394,10 @@ def is_plain(X):
 
 def read_numeric(X, emission):
     """Rows as a float64 array of shape (n, d); NaN and None stay as NaN, infinity is an error."""
+    if type(X) is np.ndarray and X.ndim == 2 and X.dtype in NUMERIC and X.size:
+        numbers = np.ascontiguousarray(X, dtype=np.float64)
+        if all_finite(numbers):
+            return numbers
     if not hasattr(X, "columns"):
         X = as_array(X, "X")
         if X.ndim == 1:

@@ -24,6 +24,7 @@ from .scales import Simplex
 from .vocabulary import ADVICE, Vocabularies, Vocabulary, columns_of
 
 _MAX_CELLS = 20_000_000
+_MAX_KEPT = 4096  # probabilities, whose logarithms are kept
 
 
 class Categorical(Emission):
@@ -148,7 +149,6 @@ class Categorical(Emission):
             if self.order:
                 codes = number_cells(codes, offsets, len(vocabulary), self.order)
             cells.append(codes)
-        cells = cells[0][:, None] if len(cells) == 1 else np.column_stack(cells)
         return compress(cells, [self._n_cells(len(v)) + 1 for v in vocabularies])
 
     _advice = ADVICE  # against symbols that are not known
@@ -178,14 +178,45 @@ class Categorical(Emission):
         )
 
     def log_likelihood(self, E: Any) -> Frames:
-        logs = []
-        for table in self._log_tables():
-            table = table.reshape(len(table), -1).T
-            logs.append(np.concatenate([table, np.zeros((1, table.shape[1]))]))
+        logs, bounded = self._scores()
         self._check_cells(E, list(map(len, logs)))
         if E.cells is None:
-            return frames_in_range(logs[0], E.index)
+            return frames_in_range(logs[0].copy(), E.index, bounded=bounded)
         return frames_in_range(sum(log[E.cells[:, j]] for j, log in enumerate(logs)), E.index)
+
+    _keeps_scores = True  # whether they depend on the probabilities alone
+
+    def _scores(self):
+        """Log probabilities by cell, a table per column; whether none is NaN or infinite.
+
+        Kept from call to call while the probabilities stay the same, of small tables.
+        """
+        given = self.probabilities_
+        if not (self._keeps_scores and type(given) is np.ndarray and given.size <= _MAX_KEPT):
+            return self._score_cells(), False
+        key = self.order, given.dtype, given.shape, given.tobytes()
+        kept = self.__dict__.get("_kept_scores")
+        if kept is None or kept[0] != key:
+            logs = self._score_cells()
+            self._kept_scores = key, (logs, False)
+            return logs, False
+        logs, bounded = kept[1]
+        if not bounded and logs[0].max(initial=-np.inf) < np.inf:
+            self._kept_scores = key, (logs, True)
+        return self._kept_scores[1]
+
+    def _score_cells(self):
+        found = []
+        for table in self._log_tables():
+            table = table.reshape(len(table), -1).T
+            logs = np.zeros((len(table) + 1, table.shape[1]))  # the last one is missing
+            logs[:-1] = table
+            found.append(logs)
+        return found
+
+    def __getstate__(self):
+        """Without what follows from the rest."""
+        return {k: v for k, v in super().__getstate__().items() if k != "_kept_scores"}
 
     def _log_tables(self):
         with np.errstate(divide="ignore"):
@@ -382,6 +413,9 @@ class Categorical(Emission):
     def _tables(self):
         """The probabilities as one (n_states, n_contexts, n_symbols) array per column."""
         tables = self.probabilities_
+        plain = type(tables) is np.ndarray and tables.dtype == np.float64
+        if plain and self.order == 0 and tables.ndim == 2 and len(tables) > 0:
+            return [tables[:, None]]
         tables = tables if isinstance(tables, list) else [tables]
         tables = [np.asarray(table, dtype=float) for table in tables]
         for table in tables:
@@ -406,6 +440,10 @@ class Categorical(Emission):
         return table
 
     def _set_tables(self, tables):
+        if self.order == 0:
+            tables = [table.reshape(len(table), -1) for table in tables]
+            self.probabilities_ = tables[0] if len(tables) == 1 else tables
+            return
         shaped = [
             table.reshape((len(table), *[table.shape[-1] + 1] * self.order, table.shape[-1]))
             for table in tables
@@ -461,10 +499,14 @@ def number_cells(codes, offsets, n_symbols, order):
 
 
 def compress(cells, sizes):
-    """Share the work of equal rows, where there are enough of them to pay."""
-    n, n_columns = cells.shape
-    if n_columns == 1 and sizes[0] <= max(n, 4096):
-        return Cells(None, cells[:, 0].astype(np.int32, copy=False), sizes)
+    """Share the work of equal rows, where there are enough of them to pay.
+
+    `cells` has one array per column.
+    """
+    n = len(cells[0])
+    if len(cells) == 1 and sizes[0] <= max(n, 4096):
+        return Cells(None, cells[0].astype(np.int32, copy=False), sizes)
+    cells = np.column_stack(cells)
     if np.prod([float(size) for size in sizes]) < 2**62:
         radix = np.cumprod([1, *sizes[:-1]])
         _, first, index = np.unique(cells @ radix, return_index=True, return_inverse=True)

@@ -4,7 +4,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import gammaln
 from sklearn.utils import check_random_state
 
 from . import numeric
@@ -151,7 +150,7 @@ class Multinomial(Emission):
         probabilities = learned(self, "probabilities_", 2, E.counts.shape[1])
         zero = probabilities <= 0
         log_p = E.counts @ np.log(np.where(zero, 1.0, probabilities)).T
-        log_p += (gammaln(E.counts.sum(axis=1) + 1.0) - E.log_factorials)[:, None]
+        log_p += E.log_coefficients[:, None]
         if zero.any():
             log_p[E.counts @ zero.T > 0] = -np.inf
         return Frames(log_p)

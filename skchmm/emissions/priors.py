@@ -82,6 +82,13 @@ def estimate(counts, pseudocount, old):
     counts. A state without any counts keeps its old distributions; if it has none, it takes those
     of all states together, unless the pseudocount decides.
     """
+    if counts.ndim == 2 and np.ndim(pseudocount) == 0 and pseudocount >= 0:
+        total = counts.sum(axis=1, keepdims=True)
+        if total.min(initial=np.inf) > NEGLIGIBLE:  # as most often
+            if pseudocount == 0:
+                return counts / total
+            weights = counts + pseudocount
+            return weights / weights.sum(axis=1, keepdims=True)
     n_states, order, n_symbols = len(counts), counts.ndim - 2, counts.shape[-1]
     pseudocount = np.broadcast_to(pseudocount, (n_states, n_symbols))
 

@@ -11,16 +11,17 @@ _MAX_INT64 = np.iinfo(np.int64).max
 ADVICE = (
     "List every possible symbol in Categorical(symbols=...), or use Categorical(unseen='ignore')"
 )
+_CODED = frozenset(map(np.dtype, (np.int32, np.int64)))  # types that the kernel takes
 _BATCH = 1 << 20  # values that are looked at together
 
 
 def columns_of(X):
     """The columns of a 1-d array, a 2-d array or a dataframe, each as a plain 1-d array."""
-    if hasattr(X, "iloc") and X.ndim == 2:
-        return [of_series(X.iloc[:, j]) for j in range(X.shape[1])]
-    if hasattr(X, "columns"):
-        return [of_series(X[name]) for name in X.columns]
     if type(X) is not np.ndarray or X.dtype not in PLAIN:
+        if hasattr(X, "iloc") and X.ndim == 2:
+            return [of_series(X.iloc[:, j]) for j in range(X.shape[1])]
+        if hasattr(X, "columns"):
+            return [of_series(X[name]) for name in X.columns]
         X = as_array(X, "X")
     if X.ndim not in (1, 2):
         raise ValueError(f"Expected symbols in a 1-d or 2-d array, got {X.ndim} dimensions.")
@@ -47,8 +48,8 @@ class Vocabulary:
             self._rank = np.argsort(symbols, kind="stable")
             self._sorted = symbols[self._rank]
         whole = symbols.dtype.kind in "iu" and self._rank is None and len(self) > 0
-        first, last = (int(symbols[0]), int(symbols[-1])) if whole else (0, 0)
-        self.contiguous = whole and last - first == len(self) - 1 and last <= _MAX_INT64
+        self.first, last = (int(symbols[0]), int(symbols[-1])) if whole else (0, 0)
+        self.contiguous = whole and last - self.first == len(self) - 1 and last <= _MAX_INT64
 
     def __getstate__(self):
         """The symbols; what looks them up is made again."""
@@ -104,8 +105,8 @@ class Vocabulary:
 
     def _run(self, column):
         """Codes of whole numbers, all of which are known; else None."""
-        first = int(self.symbols[0])
-        if column.dtype in (np.int32, np.int64):
+        first = self.first
+        if column.dtype in _CODED:
             return code_run(column, first, len(self))
         codes = np.empty(len(column), dtype=np.int32)
         for i in range(0, len(column), _BATCH):  # a copy of all would be eight times as large

@@ -84,8 +84,8 @@ class SequenceEstimator(RulesMixin, SavedMixin, DocumentedMixin, BaseEstimator):
     # --------------------------------------------------------------- reading
     def _read(self, X, lengths, groups, *, reset=False):
         """Sequences whose rows have the features that were (or are now) learned."""
-        if not reset:
-            check_is_fitted(self)
+        if not (reset or self.__sklearn_is_fitted__()):
+            check_is_fitted(self)  # which costs as much as a short sequence
         if self.on_infeasible == "relax":
             self.relaxed_ = []
         with Allowed(threads_of(self.n_jobs)):
@@ -101,6 +101,9 @@ class SequenceEstimator(RulesMixin, SavedMixin, DocumentedMixin, BaseEstimator):
         return sequences
 
     def _check_features(self, X, reset):
+        known = type(X) is np.ndarray and not (reset or hasattr(self, "feature_names_in_"))
+        if known and X.size == len(X) * self.n_features_in_ > 0:
+            return
         emission = getattr(self, "emission_", None)
         if hasattr(X, "columns") and not reset and getattr(emission, "finds_columns", False):
             return  # the emission looks them up
@@ -111,7 +114,10 @@ class SequenceEstimator(RulesMixin, SavedMixin, DocumentedMixin, BaseEstimator):
             named = not getattr(self, "_from_parameters_alone", False)
         if reset:
             self._from_parameters_alone = False
-        if X.ndim == 1 if hasattr(X, "ndim") else len(X.shape) == 1:
+        if reset and type(X) is np.ndarray and (X.ndim == 1 or X.shape[1] > 0):
+            self.__dict__.pop("feature_names_in_", None)
+            self.n_features_in_ = 1 if X.ndim == 1 else X.shape[1]
+        elif X.ndim == 1 if hasattr(X, "ndim") else len(X.shape) == 1:
             if reset:
                 if hasattr(self, "feature_names_in_"):
                     del self.feature_names_in_
@@ -146,7 +152,8 @@ class SequenceEstimator(RulesMixin, SavedMixin, DocumentedMixin, BaseEstimator):
                 f"{emission} gives log-likelihoods that are NaN or infinite: its parameters "
                 "are not valid, or do not suit X."
             )
-        frames = frames.clamp(sequences.known)
+        if sequences.known is not None:
+            frames = frames.clamp(sequences.known)
         if sequences.times is None:
             return frames
         frames = frames.with_gaps(sequences.times.gaps)
@@ -188,9 +195,10 @@ class SequenceEstimator(RulesMixin, SavedMixin, DocumentedMixin, BaseEstimator):
     def _check_values(self, parameters):
         """Refuse parameters that are no probabilities, and a controller of other states."""
         for name, value in zip(self._parameter_names, parameters):
-            if not np.isfinite(value).all():
+            least, most = value.min(initial=0.0), value.max(initial=0.0)
+            if not -np.inf < least <= most < np.inf:
                 raise ValueError(f"{name} holds NaN or infinity.")
-            if name not in _SIGNED and (value < 0).any():
+            if name not in _SIGNED and least < 0:
                 raise ValueError(f"{name} holds a negative number.")
             if name == "generator_" and (value[~np.eye(len(value), dtype=bool)] < 0).any():
                 raise ValueError("generator_ holds a negative rate off its diagonal.")
@@ -221,7 +229,7 @@ class SequenceEstimator(RulesMixin, SavedMixin, DocumentedMixin, BaseEstimator):
     def _graph(self, constrained, start_support, support):
         if not constrained:
             return AugmentedGraph.unconstrained(self.controller_.states, start_support, support)
-        return AugmentedGraph(self.controller_, start_support, support, max_nodes=self.max_nodes)
+        return AugmentedGraph.of(self.controller_, start_support, support, self.max_nodes)
 
     def _supports(self, *parameters):
         """Which starts (S,) and which transitions (S, S) are possible."""
@@ -410,25 +418,26 @@ class SequenceEstimator(RulesMixin, SavedMixin, DocumentedMixin, BaseEstimator):
         posteriors = self._posteriors(sequences, frames)
         return path_of_marginals(self, sequences, posteriors, self.algorithm)
 
-    def _ask_all(self, task, ask, sequences, frames):
-        """What ask(frames, offsets) answers; with `verbose`, in parts and with progress."""
+    def _ask_all(self, task, ask, sequences, frames, **options):
+        """What ask(frames, offsets, **options) answers; with `verbose`, in parts."""
         if self.verbose and sequences.n_sequences > 1:
+            ask = partial(ask, n_jobs=self.n_jobs, **options)
             return in_parts(task, ask, frames, sequences.offsets, self.n_jobs)
-        return ask(frames, sequences.offsets)
+        return ask(frames, sequences.offsets, n_jobs=self.n_jobs, **options)
 
     def _best_paths(self, sequences, frames, labels=None):
         """Paths of labels, or of state indices, and their log probabilities."""
-        decode = partial(self._chain().decode, labels=labels, n_jobs=self.n_jobs)
-        path, log_prob = self._ask_all("decoded", decode, sequences, frames)
-        bad = np.flatnonzero(np.isneginf(log_prob))
+        decode = self._chain().decode
+        path, log_prob = self._ask_all("decoded", decode, sequences, frames, labels=labels)
+        bad = (log_prob == -np.inf).nonzero()[0]
         if len(bad):
             replace_paths(self, sequences, frames, bad, path, log_prob, labels)
         return path, log_prob
 
     def _posteriors(self, sequences, frames):
-        smooth = partial(self._chain().smooth, n_jobs=self.n_jobs)
+        smooth = self._chain().smooth
         log_z, posteriors, _ = self._ask_all("smoothed", smooth, sequences, frames)
-        bad = np.flatnonzero(np.isneginf(log_z))
+        bad = (log_z == -np.inf).nonzero()[0]
         if len(bad):
             replace_posteriors(self, sequences, frames, bad, log_z, posteriors)
         return posteriors

@@ -334,7 +334,7 @@ class ChunksMixin(CountingMixin):
             nonlocal task
             *parameters, emission = parameters
             state = dict(zip(self._parameter_names, parameters)) | {"emission_": emission}
-            state["_token"] = digest(list(parameters), vars(emission))
+            state["_token"] = digest(list(parameters), emission.__getstate__())
             task = Task(self, "_e_step_of_chunk", state) if task is None else task.next(state)
             return spread.fold(task)
 

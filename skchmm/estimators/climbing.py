@@ -128,8 +128,8 @@ class ClimbingMixin:
         if parameters is None:
             parameters, emission = self._parameters(), self.emission_
         rules = list(map(repr, self.constraints_))
-        kind = type(emission).__name__
-        return digest(list(parameters), kind, vars(emission), self.classes_.tolist(), rules)
+        kind, state = type(emission).__name__, emission.__getstate__()
+        return digest(list(parameters), kind, state, self.classes_.tolist(), rules)
 
     def _start_em(self, dynamics, emission, data, random_state):
         """Start values: those of the dynamics, then the emission."""

@@ -58,8 +58,10 @@ class Progress:
         self._start = self._done = 0
         self._since = perf_counter()
         n_tasks = n_starts if n_starts > 1 else len(iterations)
-        self._tasks = []  # the running ones, outermost first
-        self._run(estimator._init_callback_context(max_subtasks=n_tasks))
+        self._tasks = []  # the running ones that a callback sees, outermost first
+        whole = estimator._init_callback_context(max_subtasks=n_tasks)
+        if hasattr(estimator, "_skl_callbacks"):
+            self._run(whole)
 
     def starts(self):
         """The number of each start, until all are done or a callback asks to stop."""

@@ -222,7 +222,7 @@ def normalise(counts, fixed=None, old=None):
     counts = np.asarray(counts, dtype=np.float64)
     if fixed is None:
         total = counts.sum(axis=-1, keepdims=True)
-        if (total > 0).all():
+        if total.min(initial=np.inf) > 0:
             return counts / total
     free = np.ones(counts.shape, dtype=bool) if fixed is None else np.isnan(fixed)
     given = np.where(free, 0.0, 0.0 if fixed is None else fixed)

@@ -12,17 +12,18 @@ kind that needs fewer entries, so a dense graph becomes rows and a counter or a 
 """
 
 from copy import copy
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from .._kernels.other import automata
 from .._kernels.shared.layout import Layout
-from ..controller import SoftController, coarsest_partition, everything
+from ..controller import Controller, SoftController, coarsest_partition, everything
 from ..exceptions import ControllerTooLargeError
 
 WIDTH = 8  # targets of a block
+MOST_KEPT = 32  # states of a chain whose graph is kept
 
 
 class AugmentedGraph:
@@ -102,6 +103,20 @@ class AugmentedGraph:
         self.ahead = Blocks(self.n_nodes, list(zip(sources, targets)))
         self.back = Blocks(self.n_nodes, list(zip(targets, sources)))
         self._make_layout()
+
+    @classmethod
+    def of(cls, controller, start_support, support, max_nodes):
+        """The graph; that of a chain without rules, over few states, is kept for the next one.
+
+        To make it takes longer than many a short fit.
+        """
+        S = len(support)
+        if min(MOST_KEPT, max_nodes) < S or not _is_everything(controller):
+            return cls(controller, start_support, support, max_nodes=max_nodes)
+        kept = _plain_graph(S, start_support.tobytes(), support.tobytes())
+        graph = cls.__new__(cls)
+        graph.__dict__.update(kept.__dict__, controller=controller)
+        return graph
 
     def _pair_siblings(self, targets):
         """Pairs of nodes of one state with an edge to the same node, (n, 2).
@@ -315,6 +330,33 @@ class AugmentedGraph:
 
     def __repr__(self):
         return f"<AugmentedGraph: {self.n_nodes} nodes, {self.n_edges} edges>"
+
+
+def _is_everything(controller):
+    """Whether it has no memory and forbids nothing."""
+    return (
+        type(controller) is Controller
+        and controller.tables.shape[:2] == (1, 1)
+        and controller.horizon is None
+        and not controller.tables.any()
+        and controller.accept[0]
+    )
+
+
+@lru_cache(maxsize=32)
+def _plain_graph(n_states, starts, pairs):
+    """The graph of a chain without rules, whose supports are given by their bytes."""
+    supports = (np.frombuffer(part, dtype=bool) for part in (starts, pairs))
+    start_support, support = supports
+    graph = AugmentedGraph(
+        everything(list(range(n_states))), start_support, support.reshape(n_states, n_states)
+    )
+    for holder in (graph, graph.ahead, graph.back):  # many models share it
+        for value in vars(holder).values():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+    graph.delays  # noqa: B018, looked for once
+    return graph
 
 
 class Breaks(NamedTuple):

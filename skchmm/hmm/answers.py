@@ -9,6 +9,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..emissions.gaussian import Gaussian, full_covars
+from ..emissions.gmm import GMM
+from ..emissions.multinomial import Multinomial
 from ..emissions.poisson import Poisson
 from ..estimators.base import ALGORITHMS
 from ..estimators.marginal_paths import path_of_marginals
@@ -379,24 +381,53 @@ def first_above(cdf, value):
 
 
 def _rows_of(emission, rng):
-    """A function of a state, and of rng, that draws a row of the emission."""
+    """A function of a state, and of rng, that draws a row as `sample` of the emission does.
+
+    What does not depend on the draw is found once; most of the work of numpy's draws is that.
+    """
+
+    def as_ever(state, _):
+        return emission.sample([state], rng)[0]
+
     if type(emission) is Poisson:
         rates = np.asarray(emission.rates_).tolist()
         return lambda state, _: [rng.poisson(rate) for rate in rates[state]]
-    if type(emission) is not Gaussian:
-        return lambda state, _: emission.sample([state], rng)[0]
-    # The factor of a covariance is most of the work of numpy's draw; here it is found once.
-    means, covars = emission._components()
-    covars, factors = full_covars(covars, means.shape[1]), {}
+    if type(emission) is Multinomial and emission.n_trials_ is not None:
+        n, probabilities = emission.n_trials_, emission.probabilities_
+        return lambda state, _: rng.multinomial(n, probabilities[state], 1)[0]
+    if type(emission) is Gaussian:
+        normal = _Normal(*emission._components(), rng)
+        return lambda state, _: normal.draw(state) if normal.can(state) else as_ever(state, _)
+    if type(emission) is not GMM:
+        return as_ever
+    normal, n_mix = _Normal(*emission._components(), rng), emission.weights_.shape[1]
+    shares = np.cumsum(emission.weights_, axis=1)
+    plain = np.abs(shares[:, -1] - 1.0) < 1e-9  # otherwise numpy says what is wrong
+    shares = (shares / shares[:, -1:]).tolist()
 
     def draw(state, _):
-        if state not in factors:
-            _, s, v = np.linalg.svd(covars[state])
-            valid = np.allclose(np.dot(v.T * s, v), covars[state], rtol=1e-8, atol=1e-8)
-            factors[state] = np.sqrt(s)[:, None] * v if valid else None
-        if factors[state] is None:  # numpy says what is wrong
-            return emission.sample([state], rng)[0]
-        row = np.dot(rng.standard_normal((1, means.shape[1])), factors[state])
-        return row[0] + means[state]
+        if not (plain[state] and all(map(normal.can, range(state * n_mix, (state + 1) * n_mix)))):
+            return as_ever(state, _)
+        return normal.draw(state * n_mix + first_above(shares[state], rng.random_sample()))
 
     return draw
+
+
+class _Normal:
+    """Draws from Gaussians, with the numbers that numpy's `multivariate_normal` takes."""
+
+    def __init__(self, means, covars, rng):
+        self.means, self.covars, self.rng = means, full_covars(covars, means.shape[1]), rng
+        self.factors = {}
+
+    def can(self, k):
+        """Whether the covariance of Gaussian k is one; otherwise numpy says what is wrong."""
+        if k not in self.factors:
+            _, s, v = np.linalg.svd(self.covars[k])
+            valid = np.allclose(np.dot(v.T * s, v), self.covars[k], rtol=1e-8, atol=1e-8)
+            self.factors[k] = np.sqrt(s)[:, None] * v if valid else None
+        return self.factors[k] is not None
+
+    def draw(self, k):
+        row = np.dot(self.rng.standard_normal((1, self.means.shape[1])), self.factors[k])
+        return row[0] + self.means[k]

@@ -121,7 +121,7 @@ class HMMChunksMixin(ChunksMixin):
 
         try:
             if sample is None:
-                self._iterate(e_step, progress)
+                self._iterate(e_step, self._do_mstep, progress)
             else:
                 self._fit_em(None, replace(sample, encoded=None), progress, e_step)
         finally:

@@ -11,8 +11,7 @@ from ..emissions.gaussian import full_covars
 from ..emissions.numeric import COVARIANCE_TYPES
 from .base import BaseHMM
 from .covariances import check_covars
-from .hooks import learn, overridden
-from .learning import LEARNING_HOOKS
+from .hooks import LEARNING_HOOKS, learn, overridden
 
 
 class GaussianHMM(BaseHMM):

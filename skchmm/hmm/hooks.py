@@ -5,6 +5,12 @@ import numpy as np
 from ..emissions import Emission, Frames
 from ..sequences.forms import holds_sequences
 
+LEARNING_HOOKS = (
+    "_do_mstep",
+    "_initialize_sufficient_statistics",
+    "_accumulate_sufficient_statistics",
+)
+
 
 class Learned:
     """An attribute that `fit` may replace without touching what the user gave.

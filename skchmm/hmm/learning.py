@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
+from .._numbers import is_whole
 from ..emissions.base import steps_in_part
 from ..estimators.em import (
     Data,
@@ -26,6 +27,7 @@ from ..estimators.transitions import count_labels, normalise, read_fixed
 from ..sequences.forms import read_sequences
 from ..sequences.labels import known_labels
 from .hooks import (
+    LEARNING_HOOKS,
     as_rows,
     forget,
     labels_or_lengths,
@@ -34,18 +36,12 @@ from .hooks import (
     overridden,
     underflow,
 )
+from .plain import PlainSteps, update
 
 _log = logging.getLogger("skchmm.hmm")
 
 # hmmlearn's scaled recursions give up where a step's likelihood is below 1e-300.
 _LOG_UNDERFLOW = np.log(1e-300)
-
-LEARNING_HOOKS = (
-    "_do_mstep",
-    "_initialize_sufficient_statistics",
-    "_accumulate_sufficient_statistics",
-)
-
 
 class LearningMixin:
     """`fit`, from labels or by EM."""
@@ -174,11 +170,13 @@ class LearningMixin:
                     vars(self).pop(name, None)
                 vars(self).update(before)
                 self.random_state = seed
-                step = self._start(data)
-                self._iterate(e_step or step, progress)
+                steps = self._start(data)
+                if e_step is not None:
+                    steps = e_step, self._do_mstep
+                self._iterate(*steps, progress)
                 if self.n_init == 1:
                     return
-                value = self._compute_lower_bound((e_step or step)()[0])
+                value = self._compute_lower_bound(steps[0]()[0])
                 if best is None or value > best[0]:
                     best = value, {name: vars(self)[name] for name in names}, self.monitor_.history
                     self.monitor_.history = type(self.monitor_.history)()
@@ -196,7 +194,7 @@ class LearningMixin:
         return [self.random_state, *(rng.randint(2**31 - 1) for _ in range(self.n_init - 1))]
 
     def _start(self, data):
-        """Set start values; the E-step."""
+        """Set start values; the E-step and the M-step."""
         self._init(as_rows(data.sequences.X), data.sequences.lengths)
         if data.has_labels:
             self._start_from_labels(data)
@@ -206,9 +204,14 @@ class LearningMixin:
         self._check()
         if overridden(self, "_do_estep"):
             rows, lengths = as_rows(data.sequences.X), data.sequences.lengths
-            return lambda: self._do_estep(rows, lengths)[::-1]
+            return lambda: self._do_estep(rows, lengths)[::-1], self._do_mstep
         parts = self._parts(data)
-        return lambda: self._statistics(data, parts)
+        if PlainSteps.serve(self, data, parts):
+            steps = PlainSteps(self, data, parts[0])
+            return steps.expect, steps.maximise
+        return lambda: self._statistics(data, parts), self._do_mstep
+
+    _takes_plain_steps = True
 
     def _learning_emission(self):
         """The emission of the E-step."""
@@ -240,14 +243,14 @@ class LearningMixin:
             )  # fmt: skip
             self._take(emission, self.init_params)
 
-    def _iterate(self, e_step, progress):
+    def _iterate(self, e_step, m_step, progress):
         try:
-            self._iterations(e_step, progress)
+            self._iterations(e_step, m_step, progress)
         except BaseException as error:  # an interrupt leaves the last complete iteration
             error.keeps_iterations = self.monitor_.iter > 0  # type: ignore[attr-defined]
             raise
 
-    def _iterations(self, e_step, progress):
+    def _iterations(self, e_step, m_step, progress):
         monitor, names = self.monitor_, self._learned_names()
         monitor._reset()
         for iteration in range(self.n_iter):
@@ -256,7 +259,7 @@ class LearningMixin:
             bound = self._compute_lower_bound(log_prob)
             before = {name: vars(self)[name] for name in names if name in vars(self)}
             try:
-                self._do_mstep(statistics)
+                m_step(statistics)
             except BaseException:
                 vars(self).update(before)
                 raise
@@ -343,6 +346,8 @@ class LearningMixin:
         self._check_and_set_n_features(X)
         S = self.n_components
         rng = check_random_state(self.random_state)
+        fresh = is_whole(self.random_state)
+        state = rng.get_state() if fresh else None
         if self._needs_init("s", "startprob_"):
             self.startprob_ = rng.dirichlet(np.full(S, 1 / S))
         if self._needs_init("t", "transmat_"):
@@ -356,6 +361,9 @@ class LearningMixin:
             init, seed = emission.default_init, self.random_state
             if init == "kmeans" and "m" not in needed:
                 init, seed = "random", 0  # only the covariances are used
+            elif init == "random" and fresh:
+                rng.set_state(state)  # to make another one of the same seed takes far longer
+                seed = rng
             emission.initialise(encoded, None, S, init=init, random_state=seed)
             self._take(emission, needed)
 
@@ -448,11 +456,11 @@ class LearningMixin:
         """The parameters that `params` names, from the statistics; zeros stay zero."""
         start_fixed, trans_fixed = self._fixed()
         if "s" in self.params:
-            self.startprob_ = _update(
+            self.startprob_ = update(
                 self.startprob_, stats["start"], self.startprob_prior, start_fixed
             )
         if "t" in self.params:
-            self.transmat_ = _update(
+            self.transmat_ = update(
                 self.transmat_, stats["trans"], self.transmat_prior, trans_fixed
             )
         letters = [letter for letter in self._emission_parameters if letter in self.params]
@@ -460,9 +468,3 @@ class LearningMixin:
             emission = self._emission()
             emission.maximise(self._as_emission_names(stats))
             self._take(emission, letters)
-
-
-def _update(old, counts, prior, fixed):
-    """Posterior mode of distributions; a row without counts keeps its old values."""
-    total = np.maximum(np.asarray(prior) - 1.0 + counts, 0.0)
-    return normalise(np.where(old == 0, 0.0, total), fixed, old)

@@ -27,6 +27,7 @@ from .levels import HUGE, add_levels, take_off_levels
 from .schedule import spread, work_through
 from .settings import settings
 
+FIRST = np.zeros(1, dtype=np.int64)  # the number of the first sequence
 LOG_SMALLEST = -600.0  # well above the logarithm of the smallest double
 
 
@@ -165,16 +166,33 @@ class Chain(ScoredChain):
     """
 
     def __init__(self, graph, startprob, transmat):
+        self.graph = graph
         self.start = np.array(startprob, dtype=np.float64)
         self.transmat = np.array(transmat, dtype=np.float64)
-        with np.errstate(divide="ignore"):
-            super().__init__(graph, np.log(self.start), np.log(self.transmat))
         self.first, self.weights = self.start, self.transmat.ravel()[graph.base_edges]
         if graph.breaks is not None:
             self.first = self.start * np.exp(-graph.start_costs)
             self.weights = self.weights * np.exp(-graph.edge_costs)
 
     takes_parts = True
+
+    # EM makes a chain an iteration and seldom needs logarithms.
+    @cached_property
+    def given(self):
+        with np.errstate(divide="ignore"):
+            return np.log(self.start), np.log(self.transmat)
+
+    @cached_property
+    def _scored(self):
+        return self.graph.scored(*self.given)
+
+    @cached_property
+    def log_start(self):
+        return self._scored[0]
+
+    @cached_property
+    def log_weights(self):
+        return self._scored[1]
 
     @cached_property
     def only_logs(self):
@@ -186,7 +204,9 @@ class Chain(ScoredChain):
 
     @cached_property
     def smallest_weight(self):
-        smallest = self.weights.min(initial=1.0, where=self.weights > 0)
+        smallest = self.weights.min(initial=1.0)
+        if not smallest > 0:
+            smallest = self.weights.min(initial=1.0, where=self.weights > 0)
         if self.graph.breaks is None:
             return smallest
         final = np.exp(self.graph.log_final)
@@ -212,7 +232,7 @@ class Chain(ScoredChain):
 
     def has(self, startprob, transmat):
         """Whether these are the chain's parameters."""
-        return np.array_equal(self.start, startprob) and np.array_equal(self.transmat, transmat)
+        return same(self.start, startprob) and same(self.transmat, transmat)
 
     def under(self, graph):
         """The chain with the same parameters on another graph."""
@@ -240,6 +260,13 @@ class Chain(ScoredChain):
         self._check(frames, offsets)
         log_z = np.empty(len(offsets) - 1)
         posteriors = np.empty((frames.n_steps, S)) if marginals else None
+        if len(offsets) == 2 <= settings.lanes_fill and self.ends_meet:
+            # of a short sequence, to choose among the ways would take longer than this one does
+            whole = frames.whole()
+            alone = _Sums(self, whole, offsets, None, seq_weights, log_z, posteriors, counts)
+            if len(alone.two_ended(FIRST)) == 0:
+                mark_infeasible(posteriors, log_z, offsets)
+                return log_z, posteriors, alone.edges
 
         def prepare(part, cut, order, begin, end):
             return _Sums(
@@ -249,11 +276,17 @@ class Chain(ScoredChain):
             ).run  # fmt: skip
 
         row_bytes = None
+        several = len(offsets) > settings.lanes_fill
         few = 0 < graph.n_edges <= settings.lanes_edges and self.lanes_first
-        if few and self.for_lanes:
+        if several and few and self.for_lanes:
             row_bytes = WIDTH * (graph.n_nodes + S)
         parts = work_through(prepare, frames, offsets, n_jobs, row_bytes, counts=counts)
         return log_z, posteriors, sum(parts) if counts else None
+
+    @cached_property
+    def ends_meet(self):
+        """Whether `two_ended` is the first way for a single sequence."""
+        return self.delays is None and not self.only_logs and handles(self.graph.layout)
 
     @property
     def for_lanes(self):
@@ -415,8 +448,10 @@ def _decode(chain, frames, offsets, labels, n_jobs):
     graph = chain.graph
     chain._check(frames, offsets)
     whole_numbers = labels is None or labels.dtype.kind in "iu"
-    of_states = np.arange(graph.n_states) if labels is None or not whole_numbers else labels
-    of_states = of_states.astype(np.int64)
+    if labels is None or not whole_numbers:
+        of_states = np.arange(graph.n_states, dtype=np.int64)
+    else:
+        of_states = labels.astype(np.int64)
     path = np.empty(frames.n_steps, dtype=np.int64 if whole_numbers else labels.dtype)
     log_prob = np.empty(len(offsets) - 1)
 
@@ -482,15 +517,21 @@ def _decode_huge(chain, frames, offsets, of_states, path, log_prob):
         add_levels(log_prob, levels, frames, offsets)
 
 
+def same(kept, given):
+    """Whether two arrays have the same bits: numpy compares short ones ten times as slowly."""
+    return kept.shape == given.shape and kept.tobytes() == given.tobytes()
+
+
 def labelled(path, labels):
     """The labels of state indices, if there are any."""
     return path if labels is None else labels.take(path, mode="clip")
 
 
 def mark_infeasible(posteriors, log_z, offsets):
-    if posteriors is not None:
-        for s in np.flatnonzero(np.isneginf(log_z)):
-            posteriors[offsets[s] : offsets[s + 1]] = np.nan
+    if posteriors is None or (len(log_z) == 1 and log_z[0] > -np.inf):
+        return
+    for s in (log_z == -np.inf).nonzero()[0]:
+        posteriors[offsets[s] : offsets[s + 1]] = np.nan
 
 
 def _lanes_chunk(n_steps, n_nodes, n_states):

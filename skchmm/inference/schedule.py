@@ -163,6 +163,9 @@ def work_through(prepare, frames, offsets, n_jobs, row_bytes, *, counts=False):
         What a step of one sequence takes in lanes; None where the graph is not for lanes.
     """
     order_of_all = _lanes_order(offsets, row_bytes)
+    n_threads = threads_of(n_jobs, offsets[-1])
+    if len(offsets) == 2 and order_of_all is None and n_threads == 1:
+        return [prepare(frames.whole(), offsets, None, 0, 1)()]
 
     def run(part, begin, end, n_threads):
         cut, order = _cut(offsets, begin, end), order_of_all
@@ -186,7 +189,6 @@ def work_through(prepare, frames, offsets, n_jobs, row_bytes, *, counts=False):
         with Allowed(n_threads if frames.least is None else 1):
             return frames.of_sequences(offsets, begin, end)
 
-    n_threads = threads_of(n_jobs, offsets[-1])
     if not isinstance(frames, PendingFrames):
         return run(frames, 0, len(offsets) - 1, n_threads)
     most = steps_at_once(frames.n_states)

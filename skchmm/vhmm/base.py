@@ -233,6 +233,8 @@ class VariationalBaseHMM(BaseHMM):
         self._check()
 
     # ---------------------------------------------------------------- E-step
+    _takes_plain_steps = False
+
     def _learning_chain(self):
         self.controller_  # noqa: B018, what was compiled for other constraints is forgotten
         logs, kept = self._log_weights(), self._chains.get(True)

@@ -204,6 +204,7 @@ class VariationalCategorical(Categorical):
     """
 
     _expected_logs = None  # (n_states, n_symbols)
+    _keeps_scores = False
 
     def _log_tables(self):
         if self._expected_logs is None:

@@ -9,8 +9,7 @@ from sklearn.metrics import pairwise_distances_argmin
 
 from ..emissions import numeric
 from ..hmm.gaussian import GaussianHMM
-from ..hmm.hooks import overridden
-from ..hmm.learning import LEARNING_HOOKS
+from ..hmm.hooks import LEARNING_HOOKS, overridden
 from . import normal_wishart
 from .base import VariationalBaseHMM
 from .emission import VariationalGaussian
