@@ -121,7 +121,7 @@ cdef struct Sweep:
     double *table                # all of log_table converted, by place, or NULL: batch by batch
     double *tops
     double *gathered             # (BATCH, S)
-    double *converted            # (2, BATCH, S)
+    double *converted[2]         # (BATCH, S)
     double *emissions            # (2, BATCH, width)
     double *marginals            # (2, BATCH, width)
     double *gamma                # NULL: likelihoods alone
@@ -150,7 +150,7 @@ cdef bint place(Sweep *w, End *end, int64_t n, double *total) noexcept nogil:
     cdef int64_t i, k, first, side = 0 if end.step > 0 else 1, width = w.places.width
     cdef double top = 0.0, second = 0.0
     cdef double tops[BATCH]
-    cdef double *buffer = w.converted + side * BATCH * w.S
+    cdef double *buffer = w.converted[side]
     cdef const double *log_rows
     if end.step == 0:
         return True
@@ -180,7 +180,7 @@ cdef bint place(Sweep *w, End *end, int64_t n, double *total) noexcept nogil:
             memcpy(w.gathered + i * w.S, w.log_table + w.rows[first + i] * w.S,
                    w.S * sizeof(double))
     if convert(n, w.S, log_rows, w.log_lossy, buffer, tops):
-        memset(buffer, 0, BATCH * w.S * sizeof(double))  # beside a row there are only numbers
+        memset(buffer, 0, BATCH * w.S * sizeof(double))
         return False
     if not w.places.in_order:
         end.table, end.stride = w.emissions + side * BATCH * width, width
@@ -585,8 +585,9 @@ def two_ended(Layout layout,                     # IN, one that handles() says y
     w.gamma = NULL if gamma is None else &gamma[0, 0]
     bounded = lay_out(g, memory, &edge_weights[0] if edge_weights.shape[0] else NULL, &start[0], &w)
     width = w.places.width
-    w.converted = memory.rows(3 * BATCH, S)
-    w.gathered = w.converted + 2 * BATCH * S
+    w.gathered = memory.rows(BATCH, S)
+    w.converted[0] = memory.rows(BATCH, S)  # beside a row there are only numbers
+    w.converted[1] = memory.rows(BATCH, S)
     w.emissions = memory.rows(4 * BATCH, width)
     w.marginals = w.emissions + 2 * BATCH * width
     w.ahead.step, w.back.step = 1, -1
