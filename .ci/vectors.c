@@ -93,6 +93,8 @@ static void near(const char *name, const double *x, const double *y)
 #define LANE_0(isa) lane_##isa(a, 0)
 #define LANE_3(isa) lane_##isa(a, 3)
 #define LANE_6(isa) lane_##isa(a, 6)
+#define UP_OF(isa) up_##isa(a, b)
+#define DOWN_OF(isa) down_##isa(a, b)
 #define FMA_OF(isa) fma_##isa(load_##isa(small), load_##isa(small + 1), load_##isa(small))
 #define ABOVE_OF(isa) above_##isa(a, b)
 #define EQUAL_OF(isa) equal_##isa(a, y[0])
@@ -156,6 +158,8 @@ ATTRIBUTES static void round_of_checks(void)
     BOTH("lane 0", LANE_0);
     BOTH("lane 3", LANE_3);
     BOTH("lane 6", LANE_6);
+    BOTH("up", UP_OF);
+    BOTH("down", DOWN_OF);
     NUMBERS("above", ABOVE_OF);
     NUMBERS("equal", EQUAL_OF);
     NUMBERS("between", BETWEEN_OF);

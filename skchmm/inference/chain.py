@@ -406,14 +406,11 @@ class _Sums:
         graph, chain = self.graph, self.chain
         if not handles(graph.layout):
             return chosen
-        pairs = None if self.edges is None else np.zeros((graph.n_states, graph.n_states))
         two_ended(
             graph.layout, chain.weights, chain.smallest_weight, chain.first, self.frames.table,
             self.index, self.offsets, self.seq_weights, chosen, self.log_z, self.redo,
-            self.posteriors, pairs,
+            self.posteriors, self.edges,
         )  # fmt: skip
-        if pairs is not None:
-            self.edges += pairs.ravel()[graph.base_edges]
         return np.flatnonzero(self.redo)
 
     def blocks(self, chosen):

@@ -28,6 +28,9 @@ from ..shared.tables cimport (
     Table, chunk_end, keep_row, n_chunks, open_table, row_at, row_before,
 )
 from ..simd.instructions cimport instructions_in_use
+from .exponents cimport (
+    Exponents, accepted, keep_exponents, open_exponents, rebalance, take_back, take_kept, weigh,
+)
 
 
 cdef extern from "discrete/sum_steps.h" nogil:
@@ -41,6 +44,7 @@ cdef extern from "discrete/sum_steps.h" nogil:
         int64_t n_states
         const int32_t *node_states
         double floor
+        int masked
         double *v
         double *counts
 
@@ -50,7 +54,7 @@ cdef extern from "discrete/sum_steps.h" nogil:
                     const int32_t *rows, const uint8_t *lossy, double floor, const double *before,
                     double *out, double *total, int *tiny)
     void back_step(const Blocks *, const double *weights, const double *v, const double *alpha,
-                   double floor, double *out, double *mass, double *top, int *tiny)
+                   double floor, int masked, double *out, double *mass, double *top, int *tiny)
     int64_t back_run(const Backward *, int64_t n, const double *alpha, const double *table,
                      const int32_t *rows, double *gamma, double **beta, double **spare,
                      double *mass, double *top, int *tiny)
@@ -61,7 +65,9 @@ cdef extern from "discrete/sum_steps.h" nogil:
 
 instructions = instructions_in_use()
 
-cdef double TINY = 1e-200       # smaller sums may miss something
+cdef double TINY = 1e-200       # smaller sums may miss something,
+cdef double TINY_UNEVEN = 1e-140  # or these, between nodes with exponents
+cdef double LOW = 1e-100         # sums for which there should be exponents
 cdef int FINE = 0, REDO = 1, INFEASIBLE = 2
 cdef int64_t RUN = 1 << 14       # steps after which to look whether the call is to end
 
@@ -82,7 +88,11 @@ cdef struct Work:
     double *beta
     double *v                    # emission times beta
     double *product
-    double *counts               # by entry, of one sequence
+    double *counts               # by entry, of one sequence, without weights
+    int64_t n_counts
+    double *counted              # with the weights of their time
+    bint any_lossy               # in the sequence
+    Exponents x
     uint8_t *possible            # after a lossy row: what was positive before it
 
 
@@ -172,6 +182,18 @@ cdef inline int settle(const Graph *g, double *row, Last *last) noexcept nogil:
     return FINE
 
 
+cdef const double *weights_ahead(const Graph *g, const Model *p, Exponents *x) noexcept nogil:
+    if x.uneven:
+        weigh(x, g, p.weights, False, x.ahead)
+    return x.ahead if x.uneven else p.weights
+
+
+cdef const double *weights_back(const Graph *g, const Model *p, Exponents *x) noexcept nogil:
+    if x.uneven:
+        weigh(x, g, p.back_weights, True, x.back)
+    return x.back if x.uneven else p.back_weights
+
+
 cdef int fill(const Graph *g, const Model *p, Emit *emit, int64_t origin, int64_t T, int64_t begin,
               Work *w, Last *last) noexcept nogil:
     """The chunk of alpha that begins at a step."""
@@ -180,12 +202,15 @@ cdef int fill(const Graph *g, const Model *p, Emit *emit, int64_t origin, int64_
     cdef double *before
     cdef const double *table
     cdef const uint8_t *marks
+    cdef const double *weights = weights_ahead(g, p, &w.x)
     cdef Blocks ahead
+    w.x.n = 0
     if t == 0:
         if first_row(g, p, emit_row(g, emit, origin, stop), w.alpha.rows, &last.total):
             return REDO
         last.lossy = p.row_lossy[frame(p.rows, origin)]
         if last.lossy:
+            w.any_lossy = True
             mark_possible(g, p, 0, NULL, True, w.possible)
         status = settle(g, w.alpha.rows, last)
         if status != FINE:
@@ -199,6 +224,9 @@ cdef int fill(const Graph *g, const Model *p, Emit *emit, int64_t origin, int64_
             return REDO
         last.lossy = p.row_lossy[frame(p.rows, origin + t)]
         if last.lossy:
+            if w.x.uneven:
+                return REDO
+            w.any_lossy = True
             mark_possible(g, p, e, before, False, w.possible)
             last.total = sum_step(&ahead, p.weights, before, emit_row(g, emit, origin + t, stop),
                                   TINY, row_at(&w.alpha, t), &tiny)
@@ -211,11 +239,19 @@ cdef int fill(const Graph *g, const Model *p, Emit *emit, int64_t origin, int64_
                 marks = NULL
                 while n > 1 and any_lossy(p, origin + t, n):
                     n //= 2
-            t += sum_run(&ahead, p.weights, n, table,
-                         p.rows + origin + t if emit.by_node else NULL, marks, TINY, before,
+            t += sum_run(&ahead, weights, n, table,
+                         p.rows + origin + t if emit.by_node else NULL, marks, LOW, before,
                          row_at(&w.alpha, t), &last.total, &tiny)
-        if tiny or stopped(p.watch, n):
+        if stopped(p.watch, n) or tiny and last.lossy:
             return REDO
+        if tiny or w.x.uneven and last.total > 1e30:
+            before = row_before(&w.alpha, t - 1)
+            sum_step(&ahead, weights, before, emit_row(g, emit, origin + t - 1, stop),
+                     TINY_UNEVEN if w.x.uneven else TINY, w.product, &tiny)
+            if tiny or not rebalance(&w.x, g, p.edge_weights, t - 1, row_at(&w.alpha, t - 1),
+                                     &last.total):
+                return REDO
+            weights = weights_ahead(g, p, &w.x)
         status = settle(g, row_at(&w.alpha, t - 1), last)
         if status != FINE:
             return status
@@ -224,27 +260,30 @@ cdef int fill(const Graph *g, const Model *p, Emit *emit, int64_t origin, int64_
 
 cdef int forward(const Graph *g, const Model *p, Emit *emit, int64_t origin, int64_t T, Work *w,
                  double *log_z) noexcept nogil:
-    """Leaves the last chunk of alpha."""
-    cdef int64_t c, t, m
+    """Leaves the last chunk of alpha, and beta at the end."""
+    cdef int64_t c, t
     cdef int status
-    cdef double total = 0.0, mass = 0.0
+    cdef double total = 0.0, mass = 0.0, power
     cdef const double *row = row_at(&w.alpha, T - 1)
     cdef Last last
     last.exponent = 0
     log_z[0] = -INFINITY
     emit.batch = -1
+    w.any_lossy = False
+    take_kept(&w.x, g.stride, 0)
     for c in range(n_chunks(&w.alpha, T)):
         keep_row(&w.alpha, c * w.alpha.chunk)
+        if w.alpha.kept_width:
+            keep_exponents(&w.x, g.stride, c)
         status = fill(g, p, emit, origin, T, c * w.alpha.chunk, w, &last)
         if status != FINE:
             return status
-    for m in range(g.n_nodes):
-        mass += g.final[m] * row[m]
-    if mass < last.floor:
+    power = accepted(&w.x, g, row, w.beta, &mass)
+    if mass < (TINY_UNEVEN if w.x.uneven else last.floor):
         return REDO if last.lossy or mass > 0.0 else INFEASIBLE
     for t in range(T):
         total += p.row_max[frame(p.rows, origin + t)]
-    log_z[0] = total + last.exponent * M_LN2 + log(mass)
+    log_z[0] = total + (last.exponent + power) * M_LN2 + log(mass)
     return FINE
 
 
@@ -281,18 +320,17 @@ cdef int backward(const Graph *g, const Model *p, Emit *emit, int64_t origin, in
     cdef Backward shared
     cdef Last last
     last.exponent = 0
-    shared.back_weights, shared.n_nodes, shared.n_states = p.back_weights, g.n_nodes, S
+    shared.back_weights, shared.n_nodes, shared.n_states = weights_back(g, p, &w.x), g.n_nodes, S
     shared.node_states = NULL if g.plain else g.node_states
     shared.floor, shared.v, shared.counts = TINY, w.v, counts
-    memset(w.beta, 0, N * sizeof(double))
-    alpha = row_at(&w.alpha, T - 1)
-    for m in range(g.n_nodes):
-        w.beta[m] = g.final[m]
-        mass += g.final[m] * alpha[m]
+    # Without lossy rows alpha is exact, and what beta loses is nothing of their product.
+    shared.masked = not w.any_lossy
+    accepted(&w.x, g, row_at(&w.alpha, T - 1), w.beta, &mass)
     for c in range(last_chunk, -1, -1):
         begin = c * w.alpha.chunk
         if c < last_chunk:  # it passed the checks the first time
             last.lossy = False
+            take_kept(&w.x, N, c)
             fill(g, p, emit, origin, T, begin, w, &last)
         t = chunk_end(&w.alpha, begin, T) - 1
         while t >= begin:
@@ -307,6 +345,8 @@ cdef int backward(const Graph *g, const Model *p, Emit *emit, int64_t origin, in
             e = epoch_of(&g.epochs, t, e)
             shared.ahead, shared.back = blocks_of(&g.ahead, e), blocks_of(&g.back, e)
             n = back_length(g, p, emit, origin, t, begin, e)
+            if w.x.n > 0:
+                n = min(n, t - w.x.at[w.x.n - 1])
             if n > 0:
                 table = emit.table if emit.by_node else emit_row(g, emit, origin + t, stop)
                 t -= back_run(&shared, n, alpha, table,
@@ -315,12 +355,18 @@ cdef int backward(const Graph *g, const Model *p, Emit *emit, int64_t origin, in
                 if tiny:
                     return REDO
                 continue
-            # The first row of a chunk, whose predecessor lies elsewhere, or a lossy one.
+            # The first row of a chunk, whose predecessor lies elsewhere, or a lossy one, or one with
+            # new exponents.
             put_gamma(&shared, alpha, w.beta, 1.0 / mass, gamma + (origin + t) * S)
+            if w.x.n > 0 and w.x.at[w.x.n - 1] == t:
+                if counts != NULL:
+                    count_up(g, p, w)
+                take_back(&w.x, g, w.beta)
+                shared.back_weights = weights_back(g, p, &w.x)
             alpha = row_before(&w.alpha, t)
             multiply(N, emit_row(g, emit, origin + t, stop), w.beta, 1.0, w.v)
-            back_step(&shared.back, p.back_weights, w.v, alpha, TINY, w.product, &mass, &top,
-                      &tiny)
+            back_step(&shared.back, shared.back_weights, w.v, alpha, TINY, shared.masked,
+                      w.product, &mass, &top, &tiny)
             if tiny or mass < TINY:
                 return REDO
             if p.row_lossy[frame(p.rows, origin + t)] and lost_behind(g, p, e, w.beta, w.product):
@@ -333,6 +379,15 @@ cdef int backward(const Graph *g, const Model *p, Emit *emit, int64_t origin, in
             w.product = swap
             t -= 1
     return FINE
+
+
+cdef void count_up(const Graph *g, const Model *p, Work *w) noexcept nogil:
+    """Counts since the last change of exponents, with their weights."""
+    cdef int64_t k
+    cdef const double *weights = weights_ahead(g, p, &w.x)
+    for k in range(w.n_counts):
+        w.counted[k] += w.counts[k] * weights[k]
+    memset(w.counts, 0, w.n_counts * sizeof(double))
 
 
 cdef inline int64_t back_length(const Graph *g, const Model *p, const Emit *emit, int64_t origin,
@@ -392,6 +447,10 @@ def forward_backward(Layout layout,                     # IN
     w.v = memory.rows(1, g.stride)
     w.product = memory.rows(1, g.stride)
     w.counts = memory.rows(1, M)
+    w.counted = memory.rows(1, M)
+    w.n_counts = M
+    open_exponents(&w.x, g, memory, M, back_weights.shape[0],
+                   n_chunks(&w.alpha, longest_of(offsets, chosen)) if keep else 1, w.alpha.chunk)
     emit.buffer = memory.rows(1 if by_node else BATCH, g.stride)
     with nogil:
         for c in range(chosen.shape[0]):
@@ -401,13 +460,15 @@ def forward_backward(Layout layout,                     # IN
             if status == FINE and keep:
                 if counting:
                     memset(w.counts, 0, M * sizeof(double))
+                    memset(w.counted, 0, M * sizeof(double))
                 status = backward(g, &model, &emit, offsets[s], T, &w, &gamma[0, 0],
                                   w.counts if counting else NULL)
             redo[s] = status == REDO
             if status == FINE and counting:
+                count_up(g, &model, &w)
                 weight = 1.0 if seq_weights is None else seq_weights[s]
                 for k in range(M):
-                    counts[k] += weight * w.counts[k] * weights[k]
+                    counts[k] += weight * w.counted[k]
             if stopped(&watch, 1):
                 break
         check()

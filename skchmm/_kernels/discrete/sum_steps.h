@@ -17,6 +17,7 @@ typedef struct {
     int64_t n_nodes, n_states;
     const int32_t *node_states; /* NULL: node m is state m */
     double floor;
+    int masked;     /* what has no alpha gets no beta, nor what is next to nothing */
     double *v;      /* one row */
     double *counts; /* by entry of the blocks ahead, or NULL */
 } Backward;
@@ -78,15 +79,19 @@ TARGET static int64_t NAME(sum_run)(const Blocks *b, const double *weights, int6
 
 /* out = W v; *mass = alpha . out, *top = max(out). */
 TARGET static void NAME(back_step)(const Blocks *b, const double *weights, const double *v,
-                                   const double *alpha, double floor, double *out, double *mass,
-                                   double *top, int *tiny)
+                                   const double *alpha, double floor, int masked, double *out,
+                                   double *mass, double *top, int *tiny)
 {
-    W8 total = SPREAD(0.0), largest = total;
+    const W8 zero = SPREAD(0.0), least = SPREAD(1e-200);
+    W8 total = zero, largest = zero;
     int small = 0;
     for (int64_t i = 0; i < b->n_blocks; i++) {
-        W8 u = NAME(row_sums)(b, i, weights, v);
-        small |= BETWEEN(u, 0.0, floor);
-        total = FMA(u, LOAD(alpha + 8 * i), total);
+        W8 u = NAME(row_sums)(b, i, weights, v), before = LOAD(alpha + 8 * i);
+        if (masked)
+            u = PICK(before, zero, PICK(u, least, u, zero), zero);
+        else
+            small |= BETWEEN(u, 0.0, floor);
+        total = FMA(u, before, total);
         largest = MAX(largest, u);
         STORE(out + 8 * i, u);
     }
@@ -148,7 +153,8 @@ TARGET static int64_t NAME(back_run)(const Backward *p, int64_t n, const double 
             STORE(p->v + i, MUL(LOAD(emit + i), LOAD(here + i)));
         alpha -= stride;
         gamma -= p->n_states;
-        NAME(back_step)(&p->back, p->back_weights, p->v, alpha, p->floor, there, mass, top, tiny);
+        NAME(back_step)(&p->back, p->back_weights, p->v, alpha, p->floor, p->masked,
+                        there, mass, top, tiny);
         if (p->counts) {
             W8 scale = SPREAD(1.0 / *mass);
             for (int64_t i = 0; i < stride; i += 8)

@@ -68,6 +68,16 @@ AVX512 __m512d exponent_avx512(__m512d x)
 { return _mm512_getexp_pd(x); }
 AVX512 __m512d lane_avx512(__m512d v, int k)
 { return _mm512_permutexvar_pd(_mm512_set1_epi64(k), v); }
+AVX512 __m512d joined_avx512(__m512d x, __m512d y, const int from)
+{
+    const __m512i lanes = _mm512_add_epi64(_mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7),
+                                           _mm512_set1_epi64(from));
+    return _mm512_permutex2var_pd(x, lanes, y);
+}
+AVX512 __m512d up_avx512(__m512d before, __m512d v)
+{ return joined_avx512(before, v, 7); }
+AVX512 __m512d down_avx512(__m512d v, __m512d after)
+{ return joined_avx512(v, after, 1); }
 /* The bits of zero, less one, are those of a NaN and drop out. */
 AVX512 __m512d least_avx512(__m512d x, __m512d least)
 {

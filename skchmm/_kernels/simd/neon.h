@@ -97,6 +97,19 @@ NEON Vector_neon lane_neon(Vector_neon v, int k)
     return r;
 }
 
+NEON Vector_neon up_neon(Vector_neon before, Vector_neon v)
+{
+    Vector_neon r = {vextq_f64(before.d, v.a, 1), vextq_f64(v.a, v.b, 1), vextq_f64(v.b, v.c, 1),
+                     vextq_f64(v.c, v.d, 1)};
+    return r;
+}
+NEON Vector_neon down_neon(Vector_neon v, Vector_neon after)
+{
+    Vector_neon r = {vextq_f64(v.a, v.b, 1), vextq_f64(v.b, v.c, 1), vextq_f64(v.c, v.d, 1),
+                     vextq_f64(v.d, after.a, 1)};
+    return r;
+}
+
 /* The last byte of each lane. */
 NEON uint8x8_t last_bytes_neon(uint64x2_t a, uint64x2_t b, uint64x2_t c, uint64x2_t d)
 {

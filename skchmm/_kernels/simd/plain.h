@@ -56,6 +56,10 @@ static inline Vector_plain exponent_plain(Vector_plain x)
 { EACH x.x[i] = x.x[i] > 0.0 ? (double)ilogb(x.x[i]) : 0.0; return x; }
 static inline Vector_plain lane_plain(Vector_plain a, int k)
 { return spread_plain(a.x[k]); }
+static inline Vector_plain up_plain(Vector_plain before, Vector_plain a)
+{ Vector_plain r; EACH r.x[i] = i > 0 ? a.x[i - 1] : before.x[7]; return r; }
+static inline Vector_plain down_plain(Vector_plain a, Vector_plain after)
+{ Vector_plain r; EACH r.x[i] = i < 7 ? a.x[i + 1] : after.x[0]; return r; }
 static inline Vector_plain least_plain(Vector_plain x, Vector_plain least)
 { EACH least.x[i] = x.x[i] > 0.0 && x.x[i] < least.x[i] ? x.x[i] : least.x[i]; return least; }
 

@@ -53,6 +53,8 @@
 #define RAISE NAME(raise)               /* (x, k): x 2^k, of k in the last bits; x and it are normal */
 #define EXPONENT NAME(exponent)         /* (x): the k of 2^k <= x < 2^(k + 1), for positive x */
 #define LANE NAME(lane)                 /* (v, k): lane k in every lane; k is a constant */
+#define UP NAME(up)                     /* (before, v): the last lane of before, then all but the last */
+#define DOWN NAME(down)                 /* (v, after): all but the first lane, then the first of after */
 #define LEAST NAME(least)               /* (x, least): the smaller one, where x is positive */
 #define ABOVE NAME(above)               /* (x, y): a bit for each lane with x > y */
 #define EQUAL NAME(equal)               /* (v, x): a bit for each lane that is x */
