@@ -75,6 +75,14 @@ def reachable(rates):
     return out
 
 
+def _terms(lams, floor):
+    """The number of terms of each series, or a few more: few values are looked at."""
+    with np.errstate(divide="ignore"):
+        steps = np.ceil(8 * np.log2(lams))
+    values, index = np.unique(steps, return_inverse=True)
+    return np.array([n_terms(2.0 ** (step / 8), floor) + 1 for step in values])[index]
+
+
 class RowSearch:
     """Viterbi over sequences whose gaps are nearly all different.
 
@@ -95,19 +103,21 @@ class RowSearch:
         self.path, self.log_prob = path, log_prob
         rates, lams = chain.rates, numbered.lengths * chain.rates.rate
         limit = table.limit(floor)
-        splits = [rates.split(lam, limit) for lam in lams.tolist()]
-        self.rest = np.array([rest for _, rest in splits])
-        self.terms = np.array([n_terms(rest, floor) + 1 for rest in self.rest], dtype=np.int64)
-        first = min((min(r) for r, _ in splits if r), default=0)
-        rungs = range(first, max((max(r) + 1 for r, _ in splits if r), default=first))
-        self.rows = table.rows(int(self.terms.max()), rungs)
-        self.indptr = np.concatenate([[0], np.cumsum([len(r) for r, _ in splits])])
-        self.factors = np.array([r - first for each, _ in splits for r in each], dtype=np.int32)
-        scales = [[rates.ladder.log_scale(r) for r in each] for each, _ in splits]
-        self.log_scales = np.array([sum(each) for each in scales], dtype=np.float64)
+        self.rest, factors = lams.copy(), [[]] * len(lams)
+        for k in np.flatnonzero(lams > limit):
+            factors[k], self.rest[k] = rates.split(lams[k], limit)
+        self.terms = _terms(self.rest, floor)
+        used = sorted({rung for each in factors for rung in each})
+        self.rows = table.rows(int(self.terms.max()), used)
+        self.indptr = np.concatenate([[0], np.cumsum([len(each) for each in factors])])
+        self.factors = np.array([used.index(r) for each in factors for r in each], dtype=np.int32)
+        scales = np.array([rates.ladder.log_scale(rung) for rung in used] + [0.0])
+        self.log_scales, scaled = np.zeros(len(lams)), np.zeros(len(lams))
+        gap = np.repeat(np.arange(len(lams)), np.diff(self.indptr))
+        np.add.at(self.log_scales, gap, scales[self.factors])
+        np.add.at(scaled, gap, scales[self.factors] < 0)
         # The rows of a rung sum to at most 1, unless it was divided by its largest entry.
-        counts = np.array([sum(x < 0 for x in each) for each in scales])
-        largest = (2.0 * rates.n_nodes) ** np.minimum(counts, 20)
+        largest = (2.0 * rates.n_nodes) ** np.minimum(scaled, 20)
         self.weak = CERTAIN * floor * np.exp(-self.rest) * largest
 
     def run(self, chosen, n_jobs):
