@@ -5,7 +5,6 @@ from typing import NamedTuple
 import numpy as np
 
 from .._kernels.continuous.forward_backward import feasible_steps, forward_backward
-from .._kernels.continuous.viterbi import best_steps
 from .._kernels.shared.scaling import scale_rows
 from ..emissions.base import Frames, check_size
 from ..inference.chain import Smoothed, mark_infeasible
@@ -18,6 +17,7 @@ from .generator import Gaps
 from .kbest import best_distinct_paths
 from .log_space import LogExponential, product, smooth_log
 from .quadrature import time_off_clock
+from .search import Search
 
 # An entry this much above the floor is right.
 CERTAIN = 1e12
@@ -214,11 +214,7 @@ class ContinuousChain:
         path = np.empty(frames.n_steps, dtype=np.int32)
         log_prob = np.full(len(offsets) - 1, -np.inf)
         todo = np.arange(len(offsets) - 1)
-        for floor in self.floors:
-            weak = 0.0 if floor is None else CERTAIN * floor
-            search = _Search(
-                self, numbered, frames, offsets, path, log_prob, self._bounded(floor), weak=weak
-            )
+        for search in self._searches(numbered, frames, offsets, path, log_prob):
             todo = search.run(todo, n_jobs)
             if len(todo) == 0:
                 break
@@ -230,11 +226,17 @@ class ContinuousChain:
                 if self._alive(steps, frames, offsets, numbered, s) > offsets[s + 1] - offsets[s]
             ]
             if len(todo):
-                search = _Search(
+                search = Search(
                     self, numbered, frames, offsets, path, log_prob, self.exact_log_matrices
                 )
                 search.run(todo, n_jobs)
         return path, log_prob
+
+    def _searches(self, *problem):
+        """Ways to look for best paths, in turn, until they are certain."""
+        for floor in self.floors:
+            weak = 0.0 if floor is None else CERTAIN * floor
+            yield Search(self, *problem, self._bounded(floor), weak=weak)
 
     def _bounded(self, floor):
         """A function from gaps to matrices; below a floor, entries are upper bounds."""
@@ -266,7 +268,7 @@ class ContinuousChain:
         path = np.empty(frames.n_steps, dtype=np.int32)
         log_prob = np.full(len(offsets) - 1, -np.inf)
         first = np.where(self.log_first() > -np.inf, 0.0, -np.inf)
-        search = _Search(
+        search = Search(
             self, kinds, frames, offsets, path, log_prob, fixed=(possible, None), first=first,
             final=np.where(self.graph.accept, 0.0, -np.inf),
         )  # fmt: skip
@@ -354,88 +356,3 @@ def _offsets_of(offsets, chosen):
 
 def _total(parts):
     return None if parts[0] is None else sum(parts)
-
-
-class _Search:
-    """Viterbi over some sequences with given matrices.
-
-    Parameters
-    ----------
-    chain : ContinuousChain
-    numbered : Gaps
-    frames : Frames with gaps
-    offsets : int64 array
-    path, log_prob : arrays to fill
-    matrices_of : callable, optional
-        Lengths of gaps, and which end with an entry -> matrices, and the logarithms of their
-        scales, or None: the matrices are logarithms themselves.
-    fixed : (matrices, scales), optional
-        The matrices of all gaps, in place of the callable.
-    weak : float
-        Matrix entries up to this are only upper bounds.
-    first : array, optional
-        Scores of the first nodes; by default those of the chain.
-    final : array, optional
-        Scores of ending in each node; by default those of the graph.
-    """
-
-    def __init__(
-        self, chain, numbered, frames, offsets, path, log_prob, matrices_of=None, *, fixed=None,
-        weak=0.0, first=None, final=None,
-    ):  # fmt: skip
-        self.chain, self.numbered, self.frames = chain, numbered, frames
-        self.offsets, self.matrices_of, self.weak = offsets, matrices_of, weak
-        self.path, self.log_prob = path, log_prob
-        self.first = chain.log_first() if first is None else first
-        self.final = chain.graph.log_final if final is None else final
-        self.size = 8 * chain.rates.n_nodes**2
-        if fixed is None and len(numbered) * self.size <= settings.matrix_bytes:
-            fixed = matrices_of(numbered.lengths, numbered.marked)
-        self.fixed = fixed
-
-    def run(self, chosen, n_jobs):
-        """Decode the chosen sequences; those that found no path, or none for certain."""
-        parts = spread(
-            lambda begin, end: [s for s in chosen[begin:end] if not self.decode(s)],
-            self.offsets[: len(chosen) + 1],
-            n_jobs,
-        )
-        return np.array([s for part in parts for s in part], dtype=np.int64)
-
-    def decode(self, s):
-        """Decode one sequence; matrices as they are needed where they are not fixed."""
-        graph, begin, end = self.chain.graph, self.offsets[s], self.offsets[s + 1]
-        frames, T, index = self.frames, end - begin, self.frames.index
-        value = (
-            self.first + frames.table[begin if index is None else index[begin]][graph.node_states]
-        )
-        came_from = np.zeros((max(T - 1, 1), graph.n_nodes), dtype=np.int32)
-        work = np.empty((3, graph.n_nodes))
-        room = max(1, settings.matrix_bytes // (4 * self.size))
-        for start in range(1, T, T if self.fixed is not None else room):
-            stop = T if self.fixed is not None else min(start + room, T)
-            matrices, scales, which = self._matrices(begin + start, begin + stop)
-            best_steps(
-                graph.layout, self.chain.base_edges, matrices, scales, self.weak, which,
-                frames.table, index, begin, start, stop, value, came_from, work,
-            )  # fmt: skip
-        value = value + self.final
-        node, certain = int(np.argmax(value)), True
-        self.log_prob[s] = value[node]
-        for t in range(T - 1, -1, -1):
-            self.path[begin + t] = node
-            if t:
-                node = came_from[t - 1, node]
-                if node < 0:
-                    node, certain = -1 - node, False
-        return certain and self.log_prob[s] > -np.inf
-
-    def _matrices(self, start, stop):
-        """Matrices for steps start..stop-1 of the data, and which of them each step has."""
-        if self.fixed is not None:
-            return *self.fixed, self.numbered.index
-        numbers, inverse = np.unique(self.numbered.index[start:stop], return_inverse=True)
-        which = np.zeros(len(self.numbered.index), dtype=np.int32)
-        which[start:stop] = inverse
-        lengths, marked = self.numbered.lengths[numbers], self.numbered.marked[numbers]
-        return *self.matrices_of(lengths, marked), which

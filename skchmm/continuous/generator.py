@@ -20,7 +20,7 @@ SHORT = 0.5  # q t at which the ladder begins
 NEGLIGIBLE = 1e-290  # entries below this part of the largest are as good as lost
 BLOCK_BYTES = 1 << 26
 KEPT_BYTES = 1 << 28
-_LOCK = RLock()  # what is built once is built by one thread
+LOCK = RLock()  # what is built once is built by one thread
 
 
 class Generator:
@@ -153,14 +153,14 @@ class Generator:
         return sparse.csr_array((costs, (a, b)), shape=(self.n_nodes, self.n_nodes))
 
     # ---------------------------------------------------------- exponentials
-    def split(self, lam):
-        """Rungs of the ladder and the rest that make up q t = lam."""
-        if lam <= LIMIT:
+    def split(self, lam, limit=LIMIT):
+        """Rungs of the ladder and the rest that make up q t = lam; the rest is at most `limit`."""
+        if lam <= limit:
             return [], lam
-        rest, rungs, step = float(lam), [], LIMIT
+        rest, rungs, step = float(lam), [], limit
         while 2 * step <= rest:
             step *= 2
-        while step >= LIMIT:
+        while step >= limit:
             if rest >= step:
                 rungs.append(round(np.log2(step / SHORT)))
                 rest -= step
@@ -206,7 +206,7 @@ class Generator:
 
     def _powers(self, K):
         """P^0, ..., P^K as rows (K + 1, N * N), kept where there is room."""
-        with _LOCK:
+        with LOCK:
             known = self._known_powers
             if len(known) > K:
                 return known[: K + 1]
@@ -314,7 +314,7 @@ class Ladder:
         return self._at(rung)[1]
 
     def _at(self, rung):
-        with _LOCK:
+        with LOCK:
             while len(self._rungs) <= rung:
                 self._climb()
         return self._rungs[rung]

@@ -11,6 +11,8 @@ from .draws import filtered
 from .entries import Entries, is_marked, lengths_of, mark
 from .generator import LIMIT, Generator
 from .log_vectors import LogVectors
+from .rows import FLOORS, RowSearch, RowTable
+from .search import Search
 
 
 class _PairGraph(AugmentedGraph):
@@ -30,7 +32,7 @@ class PathChain(ContinuousChain):
         self.rates = Generator.of_graph(graph, self.generator)
         if exact is not None:
             self.entries = Entries(self.rates, exact[graph.node_states])
-        self._decoder = None
+        self._decoder = self._row_table = None
 
     @property
     def decoder(self):
@@ -47,6 +49,29 @@ class PathChain(ContinuousChain):
             if not same:
                 self._decoder = PathChain(pairs, self.start, self.generator, self.exact)
         return self._decoder
+
+    def _searches(self, *problem):
+        floors = self._row_floors(*problem[:2])
+        for floor in floors:
+            yield RowSearch(self, self._row_table, *problem, floor)
+        if floors:
+            yield Search(self, *problem, self.matrices)
+        else:
+            yield from super()._searches(*problem)
+
+    def _row_floors(self, numbered, frames):
+        """What series may leave out, in turn, where rows are computed as needed; empty: not here.
+
+        It is better if gaps are so many, or so different, that matrices would not be used again.
+        """
+        N = self.rates.n_nodes
+        many = 2 * len(numbered) > frames.n_steps
+        large = 8 * N * N * len(numbered) > settings.matrix_bytes
+        if not (many or large) or settings.row_nodes < N or numbered.marked.any():
+            return []
+        if self._row_table is None:
+            self._row_table = RowTable(self.rates)
+        return [floor for floor in FLOORS if self._row_table.limit(floor) > 0]
 
     def plan(self, numbered, floor, counts):
         return _PathPlan(self, numbered, floor, counts)

@@ -55,5 +55,10 @@ class Settings:
     matrix_bytes: int = 256 * MiB
     negligible: tuple[float, ...] = (1e-30, 1e-100, 1e-280)
 
+    # Where gaps are nearly all different, decoding in continuous time computes rows of matrices as
+    # they are needed, from powers that take so much room, on graphs of at most so many nodes.
+    power_bytes: int = 640 * MiB
+    row_nodes: int = 8192
+
 
 settings = Settings()

@@ -135,6 +135,12 @@ def test_continuous_time(question, semantics):
     ends_soon(lambda: getattr(hmm, question)(X, times=times))
 
 
+def test_gaps_that_are_all_different():
+    hmm = model(200, CTConstrainedHMM, transmat=[[-0.1, 0.1], [0.2, -0.2]])
+    X, times = SYMBOLS[:100_000], np.cumsum(RNG.random(100_000) * 4)
+    ends_soon(lambda: hmm.predict(X, times=times))
+
+
 @pytest.mark.parametrize("question", ["predict", "predict_proba"])
 def test_semi_markov(question):
     labels = np.repeat(np.arange(100) % 2, 40)
