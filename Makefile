@@ -197,6 +197,7 @@ $(CROSS_VENV)/.packages: pyproject.toml | $(VENV)/.kernels
 # Some of them: make cross ARGS=aarch64-macos
 cross: $(CROSS_VENV)/.packages $(VENV)/.kernels
 	$(CROSS_VENV)/bin/python .ci/cross.py $(ARGS)
+	$(CROSS_VENV)/bin/python .ci/msvc.py
 
 # On Debian, by qemu; takes about twenty times as long as on a processor.
 test-arm64: $(CROSS_VENV)/.packages $(VENV)/.kernels

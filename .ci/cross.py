@@ -82,6 +82,11 @@ TARGETS = {
         f".cpython-{VERSION}-aarch64-linux-musl.so",
         ["-shared"],
     ),
+    "x86_64-linux-musl": (
+        "musllinux_1_2_x86_64",
+        f".cpython-{VERSION}-x86_64-linux-musl.so",
+        ["-shared"],
+    ),
     "x86_64-windows-gnu": ("win_amd64", f".cp{VERSION}-win_amd64.pyd", ["-shared"]),
     "aarch64-macos": (
         "macosx_14_0_arm64",
@@ -184,7 +189,8 @@ def build(target):
     print(f"{target}: {len(objects)} extensions compiled and linked", flush=True)
 
 
-for name in sys.argv[1:] or TARGETS:
-    if name not in TARGETS:
-        sys.exit(f"{name} is not one of {', '.join(TARGETS)}")
-    build(name)
+if __name__ == "__main__":
+    for name in sys.argv[1:] or TARGETS:
+        if name not in TARGETS:
+            sys.exit(f"{name} is not one of {', '.join(TARGETS)}")
+        build(name)
