@@ -42,6 +42,8 @@ class Delays:
         The edges from the nodes of each line before its tail.
     lines : Lines
         All of it, as kernels read it.
+    row_bytes : int
+        What a step of one sequence takes in lanes: numbers of places and lines, and notes.
     gain : float
         How many times the entries there would be with all nodes.
     """
@@ -70,6 +72,7 @@ class Delays:
         kept = np.flatnonzero(~inside[graph.sources])
         kept = kept[np.argsort(place[targets[kept]], kind="stable")]
         self.edges = kept
+        self.row_bytes = 8 * (len(plain) + 2 * len(heads)) + len(nodes)
         sources, targets = place[graph.sources[kept]], place[targets[kept]]
         self.blocks = Blocks(len(nodes), [(sources, targets)])
         self.back = Blocks(len(nodes), [(targets, sources)])

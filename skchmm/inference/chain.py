@@ -465,8 +465,10 @@ def _decode(chain, frames, offsets, labels, n_jobs):
 
         return run
 
-    lanes = graph.few_edges and graph.n_edges > 0 and chain.lanes_first
-    work_through(prepare, frames, offsets, n_jobs, graph.n_nodes if lanes else None)
+    row_bytes = graph.n_nodes if graph.few_edges and graph.n_edges > 0 else None
+    if chain.delays is not None:
+        row_bytes = chain.delays.row_bytes
+    work_through(prepare, frames, offsets, n_jobs, row_bytes)
     if labels is not None and whole_numbers:
         path = path.astype(labels.dtype, copy=False)
     return path, log_prob
@@ -475,8 +477,8 @@ def _decode(chain, frames, offsets, labels, n_jobs):
 def _decoding(chain, frames, offsets, order, of_states, path, log_prob):
     """What decodes some sequences when it is called."""
     graph = chain.graph
-    if order is None and chain.delays is not None:
-        return partial(_decode_delayed, chain, frames, offsets, of_states, path, log_prob)
+    if chain.delays is not None:
+        return partial(_decode_delayed, chain, frames, offsets, order, of_states, path, log_prob)
     if order is not None:
         return partial(
             lanes_viterbi, graph.layout, chain.log_weights, chain.log_start, frames.table,
@@ -494,8 +496,8 @@ def _decoding_by_nodes(chain, frames, offsets, of_states, path, log_prob):
     )  # fmt: skip
 
 
-def _decode_delayed(chain, frames, offsets, of_states, path, log_prob):
-    for s in decode_delayed(chain, frames, offsets, of_states, path, log_prob):
+def _decode_delayed(chain, frames, offsets, order, of_states, path, log_prob):
+    for s in decode_delayed(chain, frames, offsets, order, of_states, path, log_prob):
         part, cut = frames.of_sequences(offsets, s, s + 1), offsets[s : s + 2] - offsets[s]
         answer = path[offsets[s] : offsets[s + 1]]
         _decoding_by_nodes(chain, part, cut, of_states, answer, log_prob[s : s + 1])()

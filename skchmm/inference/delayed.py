@@ -2,24 +2,32 @@
 
 import numpy as np
 
+from .._kernels.delay.lanes_viterbi import delayed_lanes_viterbi
 from .._kernels.delay.sums import delayed_sums
 from .._kernels.delay.viterbi import delayed_viterbi
 from ..graph.augmented import WIDTH
 
 
-def decode_delayed(chain, frames, offsets, of_states, path, log_prob):
+def decode_delayed(chain, frames, offsets, order, of_states, path, log_prob):
     """Best paths; returns the sequences whose scores are too far apart for whole numbers.
 
     Parameters
     ----------
     chain : ScoredChain
         On a graph with delay lines.
+    order : int array or None
+        If they are for lanes: the sequences, longest first.
     of_states : int64 (S,)
         What to write for each state.
     path, log_prob : arrays that are filled in
     """
     graph, delays = chain.graph, chain.graph.delays
     entries, largest = chain.delay_entries
+    if order is not None and delayed_lanes_viterbi(
+        graph.layout, delays.lines, chain.log_weights, chain.log_start, chain.given[1], largest,
+        frames.table, frames.index, offsets, order, of_states, path, log_prob,
+    ):  # fmt: skip
+        return order[:0]
     left = np.zeros(len(log_prob), dtype=np.uint8)
     delayed_viterbi(
         graph.layout, delays.lines, chain.log_weights, entries, chain.log_start, chain.given[1],

@@ -9,6 +9,11 @@ from libc.math cimport floor, ldexp, log2
 from libc.stdint cimport int64_t
 
 
+cdef extern from "delay/grid_steps.h" nogil:
+    void delay_span(int64_t n, const double *x, double *top, double *low, double *total,
+                    int64_t *count)
+
+
 cdef struct Grid:
     double level                 # taken off every log-likelihood first; it is the same for all
     double scale                 # 2^q
@@ -25,6 +30,13 @@ cdef struct Span:
 cdef inline double whole(double x) noexcept nogil:
     """The nearest whole number, of numbers below 2^51."""
     return (x + 6755399441055744.0) - 6755399441055744.0
+
+
+cdef inline Span span_of(const double *table, int64_t n) noexcept nogil:
+    cdef Span span
+    delay_span(n, table, &span.top, &span.low, &span.total, &span.n)
+    span.impossible = span.n < n
+    return span
 
 
 cdef inline bint choose_grid(const Span *span, bint once, double weights, int64_t n_steps,

@@ -36,6 +36,30 @@ cdef struct Notes:
     int64_t width
     const uint8_t *notes
     int64_t n_notes
+    int lane                     # of 8 sequences side by side, which one; -1: there is only one
+
+
+cdef inline bint edge_is_better(const Notes *notes, const uint8_t *row,
+                                int64_t place) noexcept nogil:
+    """Whether an edge into a place is better than all lines into it, in a step's row of notes."""
+    if notes.lane >= 0:
+        return row[2 * place] >> notes.lane & 1
+    return row[2 * (place // 8)] >> (place % 8) & 1
+
+
+cdef inline bint line_is_better(const Notes *notes, const uint8_t *row,
+                                int64_t place) noexcept nogil:
+    return edge_is_better(notes, row + 1, place)
+
+
+cdef inline bint among_best(const Core *c, const Notes *notes, const uint8_t *row,
+                            int64_t line) noexcept nogil:
+    """Whether a line is among the best ones into its tail."""
+    if c.aligned:
+        return True
+    if notes.lane >= 0:
+        return row[2 * c.n_places + line] >> notes.lane & 1
+    return row[2 * (c.n_places // 8) + line // 8] >> (line % 8) & 1
 
 
 cdef inline int open_trail(Trail *trail, Memory memory, const Core *core,
@@ -69,32 +93,46 @@ cdef inline void add(Trail *trail, int32_t state, int32_t place, int32_t k) noex
     trail.n_found += 1
 
 
-cdef inline bint bit(const uint8_t *notes, int64_t i) noexcept nogil:
-    return notes[i // 8] >> (i % 8) & 1
+cdef inline bint end_in(Trail *trail, double value, int32_t state, int32_t place,
+                        int32_t k) noexcept nogil:
+    """One more end; whether it is the first of the best so far."""
+    cdef bint first = value > trail.top or (
+        value == trail.top and value > -INFINITY and state < trail.state)
+    if first:
+        trail.n, trail.top, trail.state = 0, value, state
+    if value > -INFINITY and value == trail.top and state == trail.state:
+        trail.members[trail.n].place, trail.members[trail.n].k = place, k
+        trail.n += 1
+    return first
 
 
 cdef inline void step_into(const Core *c, double scale, const double *log_weights,
-                           const double *before, const uint8_t *notes, int64_t place,
+                           const Notes *notes, int64_t t, int64_t place,
                            Trail *trail) noexcept nogil:
-    """The best nodes before a place."""
-    cdef bint edges = True, lines = True
-    cdef int64_t k, i = place // 8, lane = place % 8, l
+    """The best nodes before a place at step t."""
+    cdef const uint8_t *row = notes.notes + (t - notes.begin) * notes.n_notes
+    cdef const double *before = notes.values + (t - notes.begin) * notes.width
+    cdef int64_t k, l, stride = 1
+    cdef bint edges = True, lines = c.arriving[place] < c.arriving[place + 1]
     cdef double top = -INFINITY, value
-    if not c.aligned or place < c.n_lines:
-        edges = not notes[2 * i + 1] >> lane & 1
-        lines = not notes[2 * i] >> lane & 1
+    if notes.lane >= 0:
+        before += notes.lane
+        stride = 8
+    if lines:
+        edges = not line_is_better(notes, row, place)
+        lines = not edge_is_better(notes, row, place)
     if edges:
         for k in range(c.first[place], c.first[place + 1]):
-            value = before[c.sources[k]] + whole(scale * log_weights[c.edges[k]])
+            value = before[stride * c.sources[k]] + whole(scale * log_weights[c.edges[k]])
             top = max(top, value)
         for k in range(c.first[place], c.first[place + 1]):
-            value = before[c.sources[k]] + whole(scale * log_weights[c.edges[k]])
+            value = before[stride * c.sources[k]] + whole(scale * log_weights[c.edges[k]])
             if value == top and top > -INFINITY:
                 add(trail, c.states[c.sources[k]], c.sources[k], -1)
     if lines:
         for k in range(c.arriving[place], c.arriving[place + 1]):
             l = c.into[k]
-            if c.aligned or bit(notes + 2 * (c.n_places // 8), l):
+            if among_best(c, notes, row, l):
                 add(trail, c.states[place], <int32_t> l, <int32_t> (c.delay[l] - 1))
 
 
@@ -102,15 +140,14 @@ cdef inline int64_t stay(const Core *c, const Notes *notes, int64_t place, int64
                          int64_t state, int64_t *path) noexcept nogil:
     """Back in a tail whose only edge comes from itself, as long as its line is worse; to where."""
     cdef int64_t n = notes.n_notes
-    cdef const uint8_t *note = notes.notes + (t - notes.begin) * n + 2 * (place // 8)
-    cdef int lane = place % 8
-    if (place >= c.n_lines or not c.aligned or c.first[place + 1] - c.first[place] != 1
-            or c.sources[c.first[place]] != place):
+    cdef const uint8_t *row = notes.notes + (t - notes.begin) * n
+    if (c.arriving[place] == c.arriving[place + 1]
+            or c.first[place + 1] - c.first[place] != 1 or c.sources[c.first[place]] != place):
         return t
-    while t >= notes.begin and note[0] >> lane & 1:
+    while t >= notes.begin and edge_is_better(notes, row, place):
         t -= 1
         path[t] = state
-        note -= n
+        row -= n
     return t
 
 
@@ -119,8 +156,6 @@ cdef inline void trace(const Core *c, double scale, const double *log_weights, c
     """Back to the step before the chunk, or inside a line further; the states of the path."""
     cdef int64_t i, t, k, place, heads = 8 * c.n_plain
     cdef Member *swap
-    cdef const double *before
-    cdef const uint8_t *note
     while trail.t >= notes.begin:
         t = trail.t
         if trail.n == 1 and trail.members[0].k > 0:
@@ -134,8 +169,6 @@ cdef inline void trace(const Core *c, double scale, const double *log_weights, c
             trail.t = stay(c, notes, trail.members[0].place, t, trail.state, trail.path)
             if trail.t < t:
                 continue
-        before = notes.values + (t - notes.begin) * notes.width
-        note = notes.notes + (t - notes.begin) * notes.n_notes
         trail.step += 1
         trail.n_found = 0
         for i in range(trail.n):
@@ -143,7 +176,7 @@ cdef inline void trace(const Core *c, double scale, const double *log_weights, c
             if k > 0:
                 add(trail, trail.state, <int32_t> place, <int32_t> (k - 1))
             else:
-                step_into(c, scale, log_weights, before, note, place + heads if k == 0 else place,
+                step_into(c, scale, log_weights, notes, t, place + heads if k == 0 else place,
                           trail)
         swap = trail.members
         trail.members, trail.n = trail.found, trail.n_found

@@ -18,9 +18,9 @@ from ..shared.interrupt cimport Watch, check, new_watch, stopped
 from ..shared.layout cimport Graph, Layout, frame, longest_sequence
 from ..shared.memory cimport Memory
 from ..simd.instructions cimport instructions_in_use
-from .grid cimport Grid, Span, choose_grid, whole
+from .grid cimport Grid, Span, choose_grid, span_of, whole
 from .lines cimport Core, Lines
-from .trace cimport Notes, Trail, open_trail, trace
+from .trace cimport Notes, Trail, end_in, open_trail, trace
 
 
 cdef extern from "delay/max_steps.h" nogil:
@@ -38,8 +38,6 @@ cdef extern from "delay/max_steps.h" nogil:
         double *last
         double *arrived
         double *arrive
-    void delay_span(int64_t n, const double *x, double *top, double *low, double *total,
-                    int64_t *count)
     void delay_round(int64_t n_rows, int64_t n, const double *rows, double level, double scale,
                      int64_t stride, double *out)
     void delay_run(Delay *, int64_t t, int64_t n, const double *table, const int32_t *rows,
@@ -232,19 +230,6 @@ cdef double best_end(const Model *p, int64_t T, const double *row, Trail *trail)
     return found
 
 
-cdef inline bint end_in(Trail *trail, double value, int32_t state, int32_t place,
-                        int32_t k) noexcept nogil:
-    """One more end; whether it is the first of the best so far."""
-    cdef bint first = value > trail.top or (
-        value == trail.top and value > -INFINITY and state < trail.state)
-    if first:
-        trail.n, trail.top, trail.state = 0, value, state
-    if value > -INFINITY and value == trail.top and state == trail.state:
-        trail.members[trail.n].place, trail.members[trail.n].k = place, k
-        trail.n += 1
-    return first
-
-
 cdef bint decode(Model *p, int64_t origin, int64_t T, Trail *trail, const int64_t *labels,
                  const double *log_transmat, int64_t *path, double *log_prob) noexcept nogil:
     """One sequence; False: it is left to another kernel."""
@@ -280,7 +265,7 @@ cdef bint decode(Model *p, int64_t origin, int64_t T, Trail *trail, const int64_
             if not fill(p, origin, begin, end):
                 return False
         notes.begin, notes.values, notes.width = begin, p.values, p.width
-        notes.notes, notes.n_notes = p.notes, p.n_notes
+        notes.notes, notes.n_notes, notes.lane = p.notes, p.n_notes, -1
         trace(p.core, p.grid.scale, p.log_weights, &notes, trail)
     # Added up as the other kernels do it, so that the score is the same.
     i = path[0]
@@ -293,13 +278,6 @@ cdef bint decode(Model *p, int64_t origin, int64_t T, Trail *trail, const int64_
         i = j
     log_prob[0] = value + final
     return True
-
-
-cdef inline Span span_of(const double *table, int64_t n) noexcept nogil:
-    cdef Span span
-    delay_span(n, table, &span.top, &span.low, &span.total, &span.n)
-    span.impossible = span.n < n
-    return span
 
 
 cdef Span span_of_rows(const Model *p, int64_t origin, int64_t n) noexcept nogil:
