@@ -65,11 +65,10 @@ def _filtering(quick):
     for T, n in ((900, 1),) if quick else ((900, 1), (10_000, 1), (100_000, 1), (100, 200)):
         X, lengths = rng.integers(6, size=T * n), [T] * n
         for rules, one in (("", model), (", Precedence", ruled)):
+            calls = {"filter": one.filter_proba, "predict": one.predict}
             functions = {
-                "filter": lambda one=one, X=X, lengths=lengths: one.filter_proba(
-                    X, lengths=lengths
-                ),
-                "predict": lambda one=one, X=X, lengths=lengths: one.predict(X, lengths=lengths),
+                name: lambda call=call, X=X, lengths=lengths: call(X, lengths=lengths)
+                for name, call in calls.items()
             }
             seconds = race(functions, seconds=0.5, most=500)
             yield Line("filter_proba", f"{n} x {T:,}, S=5{rules}", "ConstrainedHMM",

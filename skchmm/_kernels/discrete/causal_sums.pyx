@@ -184,7 +184,7 @@ cdef bint measure(const Graph *g, const Model *p, int64_t e, double *row, const 
     What is empty, or just below, takes a larger one. False while a node is on the way up from
     further below; `row` is then as it was.
     """
-    cdef int64_t m, n, k, top = NEVER
+    cdef int64_t m, n, k, _, top = NEVER
     cdef double weight
     cdef bint changed = True
     cdef const int32_t *start = edges_into(g, e)
@@ -208,7 +208,7 @@ cdef bint measure(const Graph *g, const Model *p, int64_t e, double *row, const 
         if row[m] > 0.0 and units.of[m] > x[m]:
             row[m] *= DOWN
         units.shares[m] = 1.0
-        for k in range(min(top - units.of[m], 4)):
+        for _ in range(min(top - units.of[m], 4)):
             units.shares[m] *= DOWN
         units.sure[m] = 1.0
         for k in range(start[m], start[m + 1]):
@@ -328,9 +328,10 @@ cdef inline int64_t until_lossy(const Model *p, const int32_t *rows, int64_t fir
                                 int64_t n) noexcept nogil:
     """How many of n steps of a batch, or of a table, come before one whose row is lossy."""
     cdef int64_t t
-    for t in range(n):
-        if p.batch_lossy[(first + t) % BATCH] if p.lossy == NULL else p.lossy[frame(rows, first + t)]:
-            return t
+    cdef bint by_batch = p.lossy == NULL
+    for t in range(first, first + n):
+        if p.batch_lossy[t % BATCH] if by_batch else p.lossy[frame(rows, t)]:
+            return t - first
     return n
 
 
