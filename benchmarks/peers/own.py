@@ -29,7 +29,7 @@ def run(quick=False):
     for name, one in (("constrained", model), ("unconstrained", model.with_constraints(None))):
         seconds = race({"ours": lambda one=one: one.predict(data.X[60])}, seconds=0.3, most=2000)
         yield Line(f"one call of predict, {name}", "T=200, S=5", "ConstrainedHMM", seconds["ours"],
-                   at_most=100e-6, demand="one call of predict, T=200, S=5")  # fmt: skip
+                   at_most=25e-6, demand="one call of predict, T=200, S=5")  # fmt: skip
 
     if (os.cpu_count() or 1) > 1:
         before = processor_time()

@@ -47,8 +47,9 @@ class AskingMixin:
     def _filter(self, sequences):
         frames, offsets = self._frames(sequences), sequences.offsets
         proba = self._chain().filter(frames, offsets, n_jobs=self.n_jobs)
-        dead = np.isnan(proba[:, 0])
-        if dead.any():  # from there on without constraints, as a stream goes on
+        if np.isnan(proba[offsets[1:] - 1, 0]).any():  # what is dead stays so
+            # from there on without constraints, as a stream goes on
+            dead = np.isnan(proba[:, 0])
             bad = np.unique(np.searchsorted(offsets, np.flatnonzero(dead), side="right") - 1)
             report_infeasible(self, sequences, bad, frames)
             free = self._chain(constrained=False).filter(frames, offsets, n_jobs=self.n_jobs)

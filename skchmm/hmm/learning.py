@@ -43,6 +43,7 @@ _log = logging.getLogger("skchmm.hmm")
 # hmmlearn's scaled recursions give up where a step's likelihood is below 1e-300.
 _LOG_UNDERFLOW = np.log(1e-300)
 
+
 class LearningMixin:
     """`fit`, from labels or by EM."""
 

@@ -27,9 +27,9 @@ def filter_marginals(chain, frames, offsets, by_node, n_jobs):
     def run(begin, end):
         if sums:
             causal_sums(
-                graph.layout, chain.sum_entries, chain.weights, chain.first, chain.log_start,
-                frames.table, table, wide, lossy, frames.index, offsets, begin, end, live,
-                all_live, chain.smallest_weight, redo, out,
+                graph.layout, chain.sum_entries, chain.weights, graph.ahead.slot, chain.first,
+                chain.log_start, frames.table, table, wide, lossy, frames.index, offsets, begin,
+                end, live, all_live, chain.smallest_weight, redo, out,
             )  # fmt: skip
         for s in begin + np.flatnonzero(redo[begin:end]):
             causal_marginals(

@@ -1,5 +1,6 @@
 """Symbols, contexts and counts, against dictionaries."""
 
+import pickle
 from collections import Counter
 from itertools import pairwise
 
@@ -427,3 +428,19 @@ def test_tables_are_never_read_beyond_their_end():
         other.accumulate(E, np.ones((4, 1)))
     with pytest.raises(ValueError, match="there are 4 steps"):
         Categorical.from_parameters(np.full((1, 4), 0.25)).accumulate(E, np.ones((3, 1)))
+
+
+def test_probabilities_that_change_in_place_are_noticed():
+    emission = Categorical.from_parameters([[0.5, 0.5], [0.1, 0.9]])
+    E = emission.encode(np.array([0, 1]), reset=False)
+    for _ in range(3):  # what they were is kept from the second call on
+        np.testing.assert_allclose(
+            np.exp(emission.log_likelihood(E).dense()), emission.probabilities_.T
+        )
+    emission.log_likelihood(E).table[:] = 7.0  # the frames are the caller's
+    emission.probabilities_[1] = [0.2, 0.8]
+    for _ in range(3):
+        np.testing.assert_allclose(
+            np.exp(emission.log_likelihood(E).dense()), emission.probabilities_.T
+        )
+    assert set(vars(pickle.loads(pickle.dumps(emission)))) == set(emission.__getstate__())

@@ -1,11 +1,13 @@
 """`filter_proba` in probabilities is what it is by logarithms, however small the numbers get."""
 
+from itertools import pairwise, product
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
 from skchmm import ConstrainedHMM
-from skchmm.constraints import AtMostVisits, Window
+from skchmm.constraints import AtMostVisits, MinDuration, Precedence, Window
 from skchmm.emissions.base import Frames
 from skchmm.inference import filtering
 
@@ -57,3 +59,47 @@ def test_frames_by_symbol_and_by_step_agree():
     by_symbol = model._chain().filter(Frames(table, symbols), np.array([0, 500]))
     assert_allclose(by_symbol, rows, rtol=0, atol=1e-12)
     assert_allclose(rows.sum(axis=1), 1)
+
+
+def test_nodes_that_drift_apart_and_come_back(monkeypatch):
+    """Rules keep nodes alive that are 1e-200 of the others, and that may be all that is left."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        S, T = int(rng.integers(2, 6)), int(rng.choice([40, 300]))
+        A = rng.dirichlet(np.full(S, 0.3), S)
+        A[A < 1e-3] = 0
+        A /= A.sum(axis=1, keepdims=True)
+        rule = [Precedence(0, 1), AtMostVisits(1, 3)] if seed % 2 else MinDuration(0, 3)
+        table = 40 * rng.normal(size=(3 if seed % 3 else T, S))
+        table[rng.random(table.shape) < 0.1] = -np.inf
+        table[np.isneginf(table).all(axis=1), 0] = 0.0
+        frames = Frames(table, rng.integers(len(table), size=T))
+        chain = ConstrainedHMM.from_parameters(np.full(S, 1 / S), A, constraints=rule)._chain()
+        found = chain.filter(frames, np.array([0, 7, T]))
+        with monkeypatch.context() as patch:
+            patch.setattr(filtering, "SMALLEST_IN_SUMS", 2.0)
+            expected = chain.filter(frames, np.array([0, 7, T]))
+        # logarithms of this size have lost some digits
+        assert_allclose(found, expected, rtol=0, atol=1e-10)
+
+
+def test_definition():
+    """P(x_t | y_0..y_t, some completion is feasible), by going through all paths."""
+    rng = np.random.default_rng(0)
+    for scale in (1, 100):
+        S, T = 3, 6
+        A, frames = rng.dirichlet(np.ones(S), S), scale * rng.normal(size=(T, S))
+        rule = [AtMostVisits(0, 2), Precedence(0, 1)]
+        model = ConstrainedHMM.from_parameters(A[0], A, constraints=rule)
+        accepts, alive = model.controller_.accepts, set()
+        for path in product(range(S), repeat=T):
+            if accepts(path):
+                alive.update(path[:t] for t in range(1, T + 1))
+        expected = np.full((T, S), -np.inf)
+        for path in alive:
+            score = np.log(A[0, path[0]]) + sum(frames[t, i] for t, i in enumerate(path))
+            score += sum(np.log(A[i, j]) for i, j in pairwise(path))
+            t = len(path) - 1
+            expected[t, path[-1]] = np.logaddexp(expected[t, path[-1]], score)
+        expected = np.exp(expected - np.logaddexp.reduce(expected, axis=1, keepdims=True))
+        assert_allclose(model.filter_proba(frames), expected, rtol=0, atol=1e-12)

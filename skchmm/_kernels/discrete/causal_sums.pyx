@@ -2,9 +2,10 @@
 
 The first way is that of forward_backward.pyx, rows of doubles that are rescaled as a whole, with
 its way to see that a sum is too small to rely on. Where that happens, or an emission is too small
-for a double, every node gets an exponent of its own for the rest of the sequence: its value is
-p(m) 2^(256 x(m)) with p(m) between 2^-128 and 2^128. In a sum only terms with the largest exponent
-and the one below count: weights are at least 2^-100.
+for a double, every node gets an exponent of its own: its value is p(m) 2^(256 x(m)) with p(m)
+between 2^-128 and 2^128. In a sum only terms with the largest exponent and the one below count:
+weights are at least 2^-100. Exponents seldom change, so these nodes go on in the first way too,
+measured by units 2^(256 x(m)), until one of them gets too small for its unit.
 """
 from libc.math cimport INFINITY, M_LN2, NAN, exp, floor
 from libc.stdint cimport int32_t, int64_t, uint8_t
@@ -22,9 +23,13 @@ from ..simd.instructions cimport instructions_in_use
 cdef extern from "discrete/filter_steps.h" nogil:
     const int *instructions
 
-    int64_t filter_run(const Blocks *, const double *weights, int64_t n, const double *table,
-                       const int32_t *rows, double floor, double *row, int64_t n_states,
-                       double *out, int *last, double least, double *room)
+    double NEAR
+    int64_t filter_run(const Blocks *, const double *weights, const double *dense, int64_t n_nodes,
+                       int64_t n, const double *table, const int32_t *rows, double floor,
+                       double *row, int64_t n_states, const int32_t *first, const double *shares,
+                       const double *sure, double *out, int *last)
+    void scale_run(int64_t n, int64_t n_states, const double *logs, double least, double *out,
+                   uint8_t *lossy)
 
 instructions = instructions_in_use()
 
@@ -37,13 +42,17 @@ cdef int64_t RUN = 1 << 14       # steps after which to look whether the call is
 
 cdef struct Model:
     const double *weights        # by entry of the blocks of targets
+    double *dense                # (8, 8) where a graph has up to 8 nodes and one epoch; else NULL
     const double *edge_weights
+    const int64_t *slots         # where the weight of an edge is among the entries
     const double *start
     const double *log_start
     const double *log_table      # (rows, n_states)
     const uint8_t *lossy         # by row, NULL where emissions are logarithms
-    double *room                 # for the emissions of a step, where they are
+    double *scaled               # (BATCH, n_states): the others, as probabilities
+    uint8_t *batch_lossy         # (BATCH,)
     double least                 # ratios of emissions below e^least lose something
+    const int32_t *first         # the first node of every state, and how many nodes there are
     const uint8_t *live          # (steps, n_nodes); the last row holds on
     const uint8_t *all_live      # (steps,)
     int64_t last_live
@@ -98,15 +107,14 @@ cdef void first_values(const Graph *g, const Model *p, int64_t row, double *now,
                 now[m] = split(now[m], &x[m])
 
 
-cdef void next_values(const Graph *g, const Model *p, int64_t e, int64_t row,
+cdef void next_values(const Graph *g, const Model *p, int64_t e, int64_t row, bint by_logs,
                       const double *emit, const double *before, const int64_t *x_before,
                       double *now, int64_t *x, bint *huge) noexcept nogil:
-    """A step; `emit` by node, not read where the row is lossy."""
+    """A step; `emit` by node, not read where the row is lossy, so that logarithms are taken."""
     cdef int64_t m, k, n, top
     cdef double total, term, level = 0.0
     cdef const int32_t *start = edges_into(g, e)
     cdef const double *logs = p.log_table + row * g.n_states
-    cdef bint by_logs = p.lossy == NULL or p.lossy[row]
     if by_logs:
         level = highest(logs, g.n_states)
     for m in range(g.n_nodes):
@@ -159,29 +167,83 @@ cdef void put(const Graph *g, const uint8_t *live, const double *now, const int6
         out[i] /= total
 
 
+cdef struct Units:
+    # Nodes whose exponents differ, measured each by 2^(256 x): weights are those between units.
+    int64_t *of                  # x, by node
+    double *weights              # by entry of the blocks
+    int64_t n_weights
+    double *dense                # as that of the model
+    double *shares               # by node, relative to the largest unit
+    double *sure                 # by node, 0 where a way in is from where too little comes
+
+
+cdef bint measure(const Graph *g, const Model *p, int64_t e, double *row, const int64_t *x,
+                  Units *units) noexcept nogil:
+    """Units for the nodes of a row, so that no way leads to a smaller one.
+
+    What is empty, or just below, takes a larger one. False while a node is on the way up from
+    further below; `row` is then as it was.
+    """
+    cdef int64_t m, n, k, _, top = NEVER
+    cdef double weight
+    cdef bint changed = True
+    cdef const int32_t *start = edges_into(g, e)
+    for m in range(g.n_nodes):
+        units.of[m] = x[m] if row[m] > 0.0 else NEVER
+        top = max(top, units.of[m])
+    while changed:
+        changed = False
+        for m in range(g.n_nodes):
+            for k in range(start[m], start[m + 1]):
+                n = g.sources[k]
+                if p.edge_weights[k] > 0.0 and units.of[n] > units.of[m]:
+                    if row[m] > 0.0 and units.of[n] > x[m] + 1:
+                        return False
+                    units.of[m] = units.of[n]
+                    changed = True
+    memset(units.weights, 0, units.n_weights * sizeof(double))
+    if units.dense != NULL:
+        memset(units.dense, 0, 64 * sizeof(double))
+    for m in range(g.n_nodes):
+        if row[m] > 0.0 and units.of[m] > x[m]:
+            row[m] *= DOWN
+        units.shares[m] = 1.0
+        for _ in range(min(top - units.of[m], 4)):
+            units.shares[m] *= DOWN
+        units.sure[m] = 1.0
+        for k in range(start[m], start[m + 1]):
+            n, weight = g.sources[k], p.edge_weights[k]
+            if weight > 0.0 and NEVER < units.of[n] < units.of[m] - 1:
+                units.sure[m] = 0.0
+            if units.of[n] < units.of[m]:
+                weight *= DOWN if units.of[n] == units.of[m] - 1 else 0.0
+            units.weights[p.slots[k]] = weight
+            if units.dense != NULL:
+                units.dense[8 * n + m] = weight
+    return True
+
+
 cdef bint filtered(const Graph *g, const Model *p, Emit *emit, int64_t origin, int64_t T,
-                   double *rows, int64_t *exponents, double *out, Watch *watch) noexcept nogil:
+                   double *rows, int64_t *exponents, Units *units, double *out,
+                   Watch *watch) noexcept nogil:
     """The marginals of a sequence; False where they need logarithms.
 
-    There is room for two rows and for two rows of exponents.
+    There is room for two rows and for two rows of exponents. Steps are taken in runs, with one
+    scale for all nodes or, once they are apart, with units; a step that stops a run, by itself.
     """
-    cdef int64_t t = 0, e = 0, n, done, m, i, S = g.n_states, N = g.n_nodes, step
+    cdef int64_t t = 0, e = 0, n, done, m, i, S = g.n_states, N = g.n_nodes, step, epoch = -1
     cdef int last = 0
-    cdef bint whole, alone = False, huge = False
+    cdef bint whole, apart = False, huge = False
     cdef const double *b
     cdef Blocks ahead
     emit.batch = -1
     step = frame(emit.rows, origin)
     for i in range(S):
-        alone = alone or (g.start_nodes[i] >= 0 and 0.0 < p.start[i] < TINY)
-    b = emit_row(g, emit, origin, origin + T)
-    if p.lossy == NULL:
-        alone = alone or not scaled(g, b, p)
-        b = p.room
-    else:
-        alone = alone or p.lossy[step]
+        apart = apart or (g.start_nodes[i] >= 0 and 0.0 < p.start[i] < TINY)
+    b = probabilities(g, p, emit, origin, origin + T)
+    apart = apart or until_lossy(p, emit.rows, origin, 1) == 0
     memset(exponents, 0, 2 * g.stride * sizeof(int64_t))
-    if alone:
+    if apart:
         first_values(g, p, step, rows, exponents, &huge)
     else:
         memset(rows, 0, g.stride * sizeof(double))
@@ -192,34 +254,47 @@ cdef bint filtered(const Graph *g, const Model *p, Emit *emit, int64_t origin, i
     t = 1
     while t < T:
         e = epoch_of(&g.epochs, t, e)
-        done = 0
-        if not alone:
-            whole = g.plain and p.all_live[min(t, p.last_live)]
-            n = 1
-            if whole and t >= p.last_live:
-                n = min(run_length(g, emit, origin, t, T, e), RUN)
-            n = until_lossy(p, emit.rows, origin + t, n)
-            b = emit_row(g, emit, origin + t, origin + T)
+        whole = p.all_live[min(t, p.last_live)]
+        n = 1
+        if whole:
+            n = while_live(p, t, min(run_length(g, emit, origin, t, T, e), RUN))
+        b = probabilities(g, p, emit, origin + t, origin + T)
+        n = done = until_lossy(p, emit.rows, origin + t, n)
+        if apart and epoch != e and n > 0:
+            if measure(g, p, e, rows + last * g.stride, exponents + last * g.stride, units):
+                epoch = e
+            else:
+                done = 0
+        if done > 0:
             ahead = blocks_of(&g.ahead, e)
-            done = filter_run(&ahead, p.weights, n, emit.table if emit.by_node else b,
-                              emit.rows + origin + t if emit.by_node else NULL, TINY, rows, S,
-                              out + t * S if whole else NULL, &last, p.least, p.room)
+            done = filter_run(&ahead, units.weights if apart else p.weights,
+                              units.dense if apart else p.dense, N, n,
+                              emit.table if emit.by_node else b,
+                              emit.rows + origin + t if emit.by_node else NULL,
+                              NEAR if apart else TINY, rows, S, NULL if g.plain else p.first,
+                              units.shares if apart else NULL, units.sure if apart else NULL,
+                              out + t * S if whole else NULL, &last)
+            for m in range(N if apart else 0):
+                exponents[last * g.stride + m] = units.of[m]
             if done and not whole:
-                put(g, p.live + min(t, p.last_live) * N, rows + last * g.stride, exponents,
-                    out + t * S)
+                put(g, p.live + min(t, p.last_live) * N, rows + last * g.stride,
+                    exponents + last * g.stride, out + t * S)
             t += done
-            if done == n > 0:
-                if stopped(watch, done):
-                    return False
+            if stopped(watch, done):
+                return False
+            if done == n:
                 continue
-            alone = True
-            for m in range(N):
-                if rows[last * g.stride + m] > 0.0:
-                    rows[last * g.stride + m] = split(
-                        rows[last * g.stride + m], &exponents[last * g.stride + m])
+        apart, epoch = True, -1
+        for m in range(N):
+            if rows[last * g.stride + m] > 0.0:
+                rows[last * g.stride + m] = split(
+                    rows[last * g.stride + m], &exponents[last * g.stride + m])
+        if done > 0:
+            continue  # with other units
         step = frame(emit.rows, origin + t)
-        b = emit_row(g, emit, origin + t, origin + T)
-        next_values(g, p, e, step, b, rows + last * g.stride, exponents + last * g.stride,
+        b = probabilities(g, p, emit, origin + t, origin + T)
+        next_values(g, p, e, step, until_lossy(p, emit.rows, origin + t, 1) == 0, b,
+                    rows + last * g.stride, exponents + last * g.stride,
                     rows + (1 - last) * g.stride, exponents + (1 - last) * g.stride, &huge)
         last = 1 - last
         put(g, p.live + min(t, p.last_live) * N, rows + last * g.stride,
@@ -230,32 +305,70 @@ cdef bint filtered(const Graph *g, const Model *p, Emit *emit, int64_t origin, i
     return not huge
 
 
-cdef bint scaled(const Graph *g, const double *logs, const Model *p) noexcept nogil:
-    """The emissions of the first step, into room; False if doubles lose something of them."""
-    cdef double top = highest(logs, g.n_nodes)
-    cdef int64_t m
-    if not top > -INFINITY:
-        return False
-    for m in range(g.n_nodes):
-        p.room[m] = exp(logs[m] - top)
-        if -INFINITY < logs[m] - top < p.least:
-            return False
-    return True
+cdef const double *probabilities(const Graph *g, const Model *p, Emit *emit, int64_t step,
+                                 int64_t end) noexcept nogil:
+    """Emissions of a step by node, which mean nothing where its row is lossy."""
+    cdef int64_t t, m, n, skip = step % BATCH
+    cdef double *out = emit.buffer + skip * g.stride
+    if p.lossy != NULL:
+        return emit_row(g, emit, step, end)
+    if step // BATCH != emit.batch:
+        emit.batch = step // BATCH
+        n = min(BATCH - skip, end - step)
+        scale_run(n, g.n_states, p.log_table + step * g.n_states, p.least, p.scaled,
+                  p.batch_lossy + skip)
+        for t in range(n):
+            for m in range(g.n_nodes):
+                out[m] = p.scaled[t * g.n_states + g.node_states[m]]
+            out += g.stride
+    return emit.buffer + (step % BATCH) * g.stride
 
 
 cdef inline int64_t until_lossy(const Model *p, const int32_t *rows, int64_t first,
                                 int64_t n) noexcept nogil:
-    """How many of n steps come before one whose row is lossy."""
+    """How many of n steps of a batch, or of a table, come before one whose row is lossy."""
     cdef int64_t t
-    for t in range(n if p.lossy != NULL else 0):
-        if p.lossy[frame(rows, first + t)]:
-            return t
+    cdef bint by_batch = p.lossy == NULL
+    for t in range(first, first + n):
+        if p.batch_lossy[t % BATCH] if by_batch else p.lossy[frame(rows, t)]:
+            return t - first
     return n
+
+
+cdef inline int64_t while_live(const Model *p, int64_t t, int64_t n) noexcept nogil:
+    """For how many of n steps from t on all nodes are live."""
+    cdef int64_t k
+    for k in range(min(n, p.last_live - t)):
+        if not p.all_live[t + k]:
+            return k
+    return n if p.all_live[p.last_live] else max(min(n, p.last_live - t), 0)
+
+
+cdef void lay_out_weights(const Graph *g, const double *edge_weights,
+                          double *out) noexcept nogil:
+    """(8, 8): row n is what node n gives to each node."""
+    cdef int64_t m, k
+    for m in range(g.n_nodes):
+        for k in range(g.indptr[m], g.indptr[m + 1]):
+            out[8 * g.sources[k] + m] = edge_weights[k]
+
+
+cdef const int32_t *first_nodes(const Graph *g, int32_t *out) noexcept nogil:
+    """The first node of every state, and the number of nodes; they are in the order of states."""
+    cdef int32_t i
+    cdef int64_t m = 0
+    for i in range(g.n_states):
+        while m < g.n_nodes and g.node_states[m] < i:
+            m += 1
+        out[i] = <int32_t> m
+    out[g.n_states] = <int32_t> g.n_nodes
+    return out
 
 
 def causal_sums(Layout layout,                     # IN
                 const double[::1] weights,         # IN, by entry of the blocks of targets
                 const double[::1] edge_weights,    # IN, one an edge, zero or at least 2^-100
+                const int64_t[::1] slots,          # IN, where in `weights` each of them is
                 const double[::1] start,           # IN
                 const double[::1] log_start,       # IN
                 const double[:, ::1] log_table,    # IN, frames
@@ -274,6 +387,7 @@ def causal_sums(Layout layout,                     # IN
     cdef const Graph *g = &layout.graph
     cdef Model model
     cdef Emit emit
+    cdef Units units
     cdef int64_t s
     cdef Watch watch = new_watch(2 * step_work(g))
     cdef Memory memory = Memory()
@@ -281,22 +395,32 @@ def causal_sums(Layout layout,                     # IN
     cdef int64_t *exponents = <int64_t *> memory.room(2 * g.stride * sizeof(int64_t))
     if begin == end:
         return
+    units.of = <int64_t *> memory.room(g.stride * sizeof(int64_t))
+    units.n_weights = weights.shape[0]
+    units.weights = memory.table(1, units.n_weights)
+    units.shares, units.sure = memory.rows(1, g.stride), memory.table(1, g.stride)
+    for s in range(g.stride):
+        units.sure[s] = 1.0
     model.weights, model.edge_weights = &weights[0], &edge_weights[0]
-    model.start, model.log_start = &start[0], &log_start[0]
+    model.start, model.log_start, model.slots = &start[0], &log_start[0], &slots[0]
     model.log_table, model.least = &log_table[0, 0], log_lossy(smallest)
-    model.lossy, model.room = NULL, NULL
+    model.lossy, model.scaled, model.batch_lossy, model.dense = NULL, NULL, NULL, NULL
+    units.dense = NULL
+    if g.n_nodes <= 8 and g.epochs.n == 1:
+        units.dense, model.dense = memory.rows(8, 8), memory.rows(8, 8)
+        lay_out_weights(g, model.edge_weights, model.dense)
+    model.first = first_nodes(g, <int32_t *> memory.room((g.n_states + 1) * sizeof(int32_t)))
     model.live, model.all_live, model.last_live = &live[0, 0], &all_live[0], live.shape[0] - 1
     emit.by_node = by_node
     emit.rows = NULL if rows is None else &rows[0]
     emit.buffer = memory.rows(1 if by_node else BATCH, g.stride)
     if table is None:
-        emit.table, model.room = model.log_table, memory.rows(1, g.stride)
-        for s in range(BATCH * g.stride):
-            emit.buffer[s] = -INFINITY  # also in the lanes without a node
+        emit.table, model.scaled = model.log_table, memory.rows(BATCH, g.n_states)
+        model.batch_lossy = <uint8_t *> memory.room(BATCH)
     else:
         emit.table, model.lossy = &table[0, 0], &row_lossy[0]
     with nogil:
         for s in range(begin, end):
             redo[s] = not filtered(g, &model, &emit, offsets[s], offsets[s + 1] - offsets[s], two,
-                                   exponents, &out[offsets[s], 0], &watch)
+                                   exponents, &units, &out[offsets[s], 0], &watch)
         check()
