@@ -386,11 +386,11 @@ cdef bint sweep(Sweep *w, Watch *watch, int64_t origin, int64_t T, bint counting
     memset(w.ahead.counts, 0, sizeof(w.ahead.counts))
     memset(w.back.counts, 0, sizeof(w.back.counts))
     memset(w.joined, 0, sizeof(w.joined))
+    w.left_first = origin
     if T < 2:
         return T == 1 and one_step(w, origin, log_z)
     if w.gamma != NULL and w.left != NULL and T > w.section:
         return sweep_sections(w, watch, origin, T, counting, log_z)
-    w.left_first = origin
     if not (begin_both(w, origin, T, &total)
             and approach(w, watch, T // 2 - 1, T - T // 2 - 1, mode, &total)):
         return False
