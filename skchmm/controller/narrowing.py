@@ -20,6 +20,35 @@ from .minimise import coarsest_partition
 # Automata beyond these are multiplied as they are.
 _MOST_STATES = 64
 _MOST_KINDS = 5
+_FEW_LABELS = 4  # that a rule names, if it is to join groups of rules
+
+
+def independent(controllers):
+    """Controllers in groups that name different labels, as far as they name few.
+
+    A product of such groups has about as many states as it takes, so it may as well come last.
+    """
+    names = [_named(c.tables[0]) for c in controllers]
+    S = len(controllers[0].states)
+    group_of = np.arange(S)
+    for labels in names:
+        if 0 < len(labels) <= _FEW_LABELS:
+            group_of[np.isin(group_of, group_of[labels])] = group_of[labels[0]]
+    sizes = np.bincount(group_of, minlength=S)
+    found = {}
+    for controller, labels in zip(controllers, names):
+        groups = group_of[labels] if len(labels) else np.arange(S)
+        found.setdefault(groups[np.argmax(sizes[groups])], []).append(controller)
+    return list(found.values())
+
+
+def _named(table):
+    """The labels besides those that an automaton treats as it does most of the others."""
+    kinds = {}
+    for label, column in enumerate(np.ascontiguousarray(table.T)):
+        kinds.setdefault(column.tobytes(), []).append(label)
+    most = max(kinds.values(), key=len)
+    return np.setdiff1d(np.arange(table.shape[1]), most)
 
 
 def narrowed(controllers, limit):

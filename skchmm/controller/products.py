@@ -8,7 +8,7 @@ import numpy as np
 from .._kernels.other import automata
 from ..exceptions import ControllerTooLargeError
 from .checking import check_integer, limit_in_words, most_entries, most_states
-from .narrowing import narrowed
+from .narrowing import independent, narrowed
 from .progress import Counted
 
 # From so many factors on they are narrowed together, for about so many steps of single factors.
@@ -69,16 +69,25 @@ def _controller(factors, table, accept, epochs=(0,)):
 
 
 def _narrowed(controllers, max_nodes):
-    """Those of many factors that have no epochs as one, if it does not get too large."""
+    """Those of many factors that have no epochs as few ones, if they do not get too large."""
     plain = [c for c in controllers if len(c.epochs) == 1]
     if len(plain) < _MANY:
         return controllers
-    S = len(plain[0].states)
-    limit = min(most_states(max_nodes, S), _NARROWING_WORK // (S * len(plain)))
-    found = narrowed(plain, limit)
-    if found is None:
-        return controllers
-    return [_controller(plain, *found), *(c for c in controllers if len(c.epochs) > 1)]
+    others = [c for c in controllers if len(c.epochs) > 1]
+    groups = independent(plain)
+    for chosen in [groups, [plain]] if len(groups) > 1 else [[plain]]:
+        found = [_as_one(group, max_nodes) for group in chosen]
+        if None not in found:
+            return found + others
+    return controllers
+
+
+def _as_one(controllers, max_nodes):
+    """The product of factors without epochs, None where it gets too large."""
+    S = len(controllers[0].states)
+    limit = min(most_states(max_nodes, S), _NARROWING_WORK // (S * len(controllers)))
+    found = narrowed(controllers, limit)
+    return None if found is None else _controller(controllers, *found)
 
 
 def _combine(controllers, every, names, max_nodes, verbose=0):
