@@ -8,12 +8,15 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ..emissions.gaussian import Gaussian, full_covars
+from .._numbers import is_whole
+from ..emissions.base import given
+from ..emissions.gaussian import Gaussian
 from ..emissions.poisson import Poisson
 from ..estimators.base import ALGORITHMS
 from ..estimators.marginal_paths import path_of_marginals
 from ..estimators.questions import QuestionsMixin
 from ..inference.sampling import draw_constrained_paths
+from ..sequences.values import as_numbers
 from .hooks import as_rows, labels_or_lengths, overridden, underflow
 
 
@@ -267,6 +270,8 @@ class AnswersMixin(QuestionsMixin):
         """
         check_is_fitted(self)
         self._check()
+        if not is_whole(n_samples) or n_samples < 1:
+            raise ValueError(f"n_samples must be a positive integer, got {n_samples!r}.")
         rng = check_random_state(self.random_state if random_state is None else random_state)
         start = self.startprob_
         if currstate is not None:
@@ -315,7 +320,10 @@ class AnswersMixin(QuestionsMixin):
         ndarray (n_components,)
         """
         check_is_fitted(self, "transmat_")
-        values, vectors = np.linalg.eig(np.asarray(self.transmat_, dtype=float).T)
+        transmat = as_numbers(self.transmat_, "transmat_")
+        if transmat.shape != 2 * transmat.shape[:1] or not np.isfinite(transmat).all():
+            raise ValueError(f"transmat_ must be a square table of numbers, got {transmat!r}.")
+        values, vectors = np.linalg.eig(transmat.T)
         found = np.real(vectors[:, np.argmax(values.real)])
         return found / found.sum()
 
@@ -381,13 +389,12 @@ def first_above(cdf, value):
 def _rows_of(emission, rng):
     """A function of a state, and of rng, that draws a row of the emission."""
     if type(emission) is Poisson:
-        rates = np.asarray(emission.rates_).tolist()
+        rates = given(emission.rates_, "lambdas_", ndim=2, at_least=0).tolist()
         return lambda state, _: [rng.poisson(rate) for rate in rates[state]]
     if type(emission) is not Gaussian:
         return lambda state, _: emission.sample([state], rng)[0]
     # The factor of a covariance is most of the work of numpy's draw; here it is found once.
-    means, covars = emission._components()
-    covars, factors = full_covars(covars, means.shape[1]), {}
+    (means, covars), factors = emission._components_to_draw_from(), {}
 
     def draw(state, _):
         if state not in factors:
