@@ -4,7 +4,7 @@ import re
 import warnings
 from urllib.parse import unquote
 
-from .files import malformed, read_lines
+from .files import BadRows, malformed, read_lines
 
 CODING = {"CDS", "start_codon", "stop_codon"}
 UTR = {
@@ -31,7 +31,7 @@ class Gathered:
         self.strand = strand
         self.number = number  # of the first line
         self.exons, self.coding, self.utr = [], [], []
-        self.has_stop = self.is_mixed = False
+        self.has_stop = self.is_mixed = self.is_damaged = False
 
     def add(self, kind, sequence, strand, interval):
         self.is_mixed |= (_arm(sequence), strand) != (_arm(self.sequence), self.strand)
@@ -40,12 +40,14 @@ class Gathered:
         part.append(interval)
 
 
-def read_annotation(path, fasta, make):
+def read_annotation(path, fasta, make, on_bad_rows):
     """``make(name, gene, mrna, start, end)`` of each coding transcript.
 
-    None for one on two strands, or beyond the end of its sequence.
+    None for one on two strands, beyond the end of its sequence, or with a row that was skipped.
     """
-    gathered, is_gtf, embedded = _gather(path)
+    bad = BadRows(path, on_bad_rows)
+    gathered, is_gtf, embedded = _gather(path, bad)
+    bad.report(stacklevel=3)
     coding = [one for one in gathered if one.coding]
     if not coding:
         raise ValueError(f"{path} has no CDS lines that belong to a transcript.")
@@ -64,11 +66,8 @@ def read_annotation(path, fasta, make):
             f"left out, the first is {beyond[0].name}, line {beyond[0].number}.",
             stacklevel=3,
         )
-    left_out = set(beyond)
-    return [
-        None if one.is_mixed or one in left_out else _splice(one, genome, path, is_gtf, make)
-        for one in coding
-    ]
+    left_out = {*beyond, *(one for one in coding if one.is_mixed or one.is_damaged)}
+    return [None if one in left_out else _splice(one, genome, path, is_gtf, make) for one in coding]
 
 
 def _arm(name):
@@ -81,7 +80,7 @@ def _is_beyond(one, genome):
     return max(end for _, end in exons + one.coding) > len(genome[_arm(one.sequence)])
 
 
-def _gather(path):
+def _gather(path, bad):
     """The transcripts in order, whether the file is GTF, and the line of its ##FASTA or None."""
     found, parents, is_gtf, embedded = {}, {}, None, None
     for number, line in read_lines(path):
@@ -92,9 +91,8 @@ def _gather(path):
             continue
         fields = line.split("\t")
         if len(fields) != 9:
-            raise malformed(
-                path, number, f"expected 9 tab-separated columns (GTF or GFF3), got {len(fields)}"
-            )
+            bad.add(number, f"expected 9 tab-separated columns (GTF or GFF3), got {len(fields)}")
+            continue
         sequence, _, kind, start, end, _, strand, _, text = fields
         if is_gtf is None:
             is_gtf = "=" not in text.partition('"')[0]
@@ -103,26 +101,28 @@ def _gather(path):
             parents[attributes["ID"][0]] = attributes["Parent"][0]
         if kind != "exon" and kind not in CODING and kind not in UTR:
             continue
-        if strand not in ("+", "-"):
-            raise malformed(path, number, f"the strand must be + or -, got {strand!r}")
+        names = attributes.get("transcript_id" if is_gtf else "Parent", [])
         try:
             interval = int(start), int(end)
         except ValueError:
             interval = 0, 0
-        if not 1 <= interval[0] <= interval[1]:
-            raise malformed(
-                path,
-                number,
-                f"start and end must be integers, 1 <= start <= end; got {start}, {end}",
-            )
-        names = attributes.get("transcript_id" if is_gtf else "Parent", [])
-        if is_gtf and not names:
-            raise malformed(path, number, f"a line of {kind} needs a transcript_id")
+        problem = (
+            f"the strand must be + or -, got {strand!r}" if strand not in ("+", "-")
+            else f"start and end must be integers, 1 <= start <= end; got {start}, {end}"
+            if not 1 <= interval[0] <= interval[1]
+            else f"a line of {kind} needs a transcript_id" if is_gtf and not names
+            else None
+        )  # fmt: skip
+        if problem is not None:
+            bad.add(number, problem)
         for name in names:
             if name not in found:
                 found[name] = Gathered(name, sequence, strand, number)
                 found[name].gene = attributes.get("gene_id", [name])[0]
-            found[name].add(kind, sequence, strand, interval)
+            if problem is None:
+                found[name].add(kind, sequence, strand, interval)
+            else:  # a part of it is missing
+                found[name].is_damaged = True
     for one in found.values():
         one.gene = parents.get(one.name, one.gene)
     return list(found.values()), bool(is_gtf), embedded

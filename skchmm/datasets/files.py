@@ -72,12 +72,22 @@ def read_lines(path):
             for number, line in enumerate(file, start=1):
                 yield number, line.rstrip("\r\n")
     except UnicodeDecodeError as error:
+        with opener(path, "rb") as file:  # text is decoded some lines ahead
+            number = next(i for i, line in enumerate(file, start=1) if not _is_utf8(line))
         raise ValueError(
-            f"{path} is not a text in UTF-8: {error.reason} after line {number}. Is it the right "
+            f"{path} is not a text in UTF-8: {error.reason} in line {number}. Is it the right "
             f"file? Otherwise save it as UTF-8."
         ) from None
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ValueError(f"{path} is damaged after line {number}: {error}.") from None
+
+
+def _is_utf8(line):
+    try:
+        line.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def malformed(path, number, message):

@@ -58,8 +58,8 @@ def load_transcripts(
         With True, the labels of the coding part say the position in the codon too: START1, START2,
         START3, CDS1, and so on.
     on_bad_rows : {"raise", "skip"}, default="raise"
-        What to do about rows that cannot be read (of a table): an error that lists
-        them, or leave them out with a warning that says how many.
+        What to do about rows that cannot be read: an error that lists them, or leave them out, and
+        with them the transcripts of an annotation that they belong to; a warning says how many.
     data_home : str or path-like, default=None
         See :func:`get_data_home`.
     return_X_y : bool, default=False
@@ -106,7 +106,7 @@ def load_transcripts(
     if _is_table(path):
         transcripts = _read_table(path, BadRows(path, on_bad_rows))
     else:
-        transcripts = read_annotation(path, fasta, Transcript)
+        transcripts = read_annotation(path, fasta, Transcript, on_bad_rows)
     whole = [one for one in transcripts if one is not None and _has_all_parts(one)]
     n_left_out = len(transcripts) - len(whole)
     if one_per_gene:

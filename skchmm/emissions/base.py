@@ -12,7 +12,7 @@ from sklearn.utils import check_array
 from .._kernels.data.finite import all_finite
 from .._kernels.data.statistics import sum_rows
 from ..sequences.labels import Known
-from ..sequences.values import as_array, as_numbers
+from ..sequences.values import as_array, as_numbers, numbers_of
 
 # Types of arrays in which only what is not finite has to be looked for.
 NUMERIC = frozenset(map(np.dtype, ("f8", "f4", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1")))
@@ -445,11 +445,11 @@ def given(values, name, *, ndim=None, above=None, at_least=None, rows_sum_to_1=F
     return values
 
 
-def learned(emission, name, ndim, n_columns=None):
+def learned(emission, name, ndim=None, n_columns=None):
     """A learned parameter as an array; one that was replaced or damaged may not have its shape."""
-    values = getattr(emission, name)
-    if type(values) is not np.ndarray or values.dtype != np.float64:
-        values = as_numbers(values, name)
+    values = numbers_of(getattr(emission, name), name)
+    if ndim is None:
+        return values
     if values.ndim != ndim or (n_columns is not None and values.shape[-1] != n_columns):
         columns = "" if n_columns is None else f" with {n_columns} columns, as X has,"
         raise ValueError(

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from .._numbers import is_whole
+from ..sequences.values import numbers_of
 from .base import (
     Emission,
     Frames,
@@ -417,7 +418,7 @@ class Categorical(Emission):
         if plain and self.order == 0 and tables.ndim == 2 and len(tables) > 0:
             return [tables[:, None]]
         tables = tables if isinstance(tables, list) else [tables]
-        tables = [np.asarray(table, dtype=float) for table in tables]
+        tables = [numbers_of(table, "probabilities_") for table in tables]
         for table in tables:
             self._check_shape(table)
         return [

@@ -46,12 +46,7 @@ class ColumnEmission(Emission):
             value = given(value, name, ndim=2, **bounds)
             shapes[name] = value.shape
             setattr(emission, f"{name}_", value)
-        if len(set(shapes.values())) > 1:
-            raise ValueError(
-                "The parameters must have one shape, (n_states, n_features); got "
-                + ", ".join(f"{shape} for {name}" for name, shape in shapes.items())
-                + "."
-            )
+        _check_one_shape(shapes)
         emission.n_features_in_ = value.shape[1]
         return emission
 
@@ -83,7 +78,9 @@ class ColumnEmission(Emission):
         return Frames(log_p)
 
     def _arrays(self, n_columns=None):
-        return [learned(self, name, 2, n_columns) for name in self._neutral]
+        found = [learned(self, name, 2, n_columns) for name in self._neutral]
+        _check_one_shape(dict(zip(self._neutral, (values.shape for values in found))))
+        return found
 
     def _log_density(self, x, *parameters):
         """Log-density of values (n, 1) under the parameters (n_states,) of their column."""
@@ -176,11 +173,27 @@ class ColumnEmission(Emission):
         parameters = self._arrays()
         path = check_path(path, len(parameters[0]))
         rng = check_random_state(random_state)
-        return self._draw(rng, *(values[path] for values in parameters))
+        for name, values in zip(self._neutral, parameters):
+            given(values, name)
+        try:
+            return self._draw(rng, *(values[path] for values in parameters))
+        except ValueError as error:
+            raise ValueError(
+                f"{self} cannot be drawn from, its parameters are not valid: {error}."
+            ) from None
 
     def _draw(self, rng, *parameters):
         """One value for every entry of the parameters."""
         raise NotImplementedError
+
+
+def _check_one_shape(shapes):
+    if len(set(shapes.values())) > 1:
+        raise ValueError(
+            "The parameters must have one shape, (n_states, n_features); got "
+            + ", ".join(f"{shape} for {name}" for name, shape in shapes.items())
+            + "."
+        )
 
 
 def observed_rows(rows):

@@ -107,6 +107,13 @@ class NumericEmission(Emission):
             return self._shift
         return self.means_.reshape(-1, self.means_.shape[-1]).mean(axis=0)
 
+    def _components_to_draw_from(self):
+        """Means and matrices of all components; NaN, say, is an error."""
+        means, covars = self._components()
+        matrices = given(full_covars(covars, means.shape[1]), "covars_")
+        given(np.diagonal(matrices, axis1=1, axis2=2), "The variances in covars_", at_least=0)
+        return given(means, "means_"), matrices
+
     def cdf(self, E: Any) -> tuple[np.ndarray, np.ndarray]:
         """P(value below) of every value by itself, (n_steps, n_columns, n_states), twice."""
         means, covars = self._components()
@@ -308,8 +315,10 @@ class Gaussian(NumericEmission):
         covars = np.where(
             seen, numerator / np.where(seen, total, 1.0), self._old_covars(statistics)
         )
-        covars = numeric.floor_covars(covars, self._floor())
-        return covars[0] if self.covariance_type == "tied" else covars
+        tied = self.covariance_type == "tied"
+        rounding = numeric.rounding(statistics, axis=0 if tied else None)
+        covars = numeric.floor_covars(covars, np.maximum(self._floor(), rounding))
+        return covars[0] if tied else covars
 
     def log_prior(self, *, smoothing: float = 0.0) -> float:
         if not any(map(np.any, (self.means_weight, self.covars_prior, self.covars_weight))):
@@ -380,17 +389,17 @@ class Gaussian(NumericEmission):
 
     def sample(self, path: ArrayLike, random_state: Any = None) -> np.ndarray:
         rng = check_random_state(random_state)
-        path = check_path(path, len(self.means_))
-        rows = np.empty((len(path), self.means_.shape[1]))
-        covars = full_covars(self._components()[1], self.means_.shape[1])
+        means, covars = self._components_to_draw_from()
+        path = check_path(path, len(means))
+        rows = np.empty((len(path), means.shape[1]))
         for state in np.unique(path):
             where = np.flatnonzero(path == state)
-            rows[where] = rng.multivariate_normal(self.means_[state], covars[state], len(where))
+            rows[where] = rng.multivariate_normal(means[state], covars[state], len(where))
         return rows
 
     def _components(self):
         """Means and one covariance per state."""
-        means, covars = learned(self, "means_", 2), np.asarray(self.covars_, dtype=float)
+        means, covars = learned(self, "means_", 2), learned(self, "covars_")
         check_covars(covars, self.covariance_type, means.shape[:1], means.shape[1])
         if self.covariance_type == "tied":
             covars = np.repeat(covars[None], len(means), axis=0)

@@ -18,7 +18,7 @@ from .base import (
     learned,
     one_hot,
 )
-from .gaussian import NumericEmission, check_covars, full_covars, given_covars
+from .gaussian import NumericEmission, check_covars, given_covars
 from .priors import log_dirichlet, log_inverse_wishart
 
 _BATCH = 65_536
@@ -243,10 +243,12 @@ class GMM(NumericEmission):
         seen = (weight > NEGLIGIBLE) & (total > NEGLIGIBLE)
         covars = np.where(seen, scatter / np.where(seen, total, 1.0), self.covars_)
         one = {"spherical": (), "diag": (d,)}.get(kind, (d, d))
-        return numeric.floor_covars(covars.reshape(-1, *one), self._floor()).reshape(covars.shape)
+        rounding = numeric.rounding(statistics, axis=1 if kind == "tied" else None).reshape(-1, d)
+        floor = np.maximum(self._floor(), rounding)
+        return numeric.floor_covars(covars.reshape(-1, *one), floor).reshape(covars.shape)
 
     def log_prior(self, *, smoothing: float = 0.0) -> float:
-        means, covars = learned(self, "means_", 3), np.asarray(self.covars_, dtype=float)
+        means, covars = learned(self, "means_", 3), learned(self, "covars_")
         shape, d, kind = means.shape[:2], means.shape[2], self.covariance_type
         precision = np.broadcast_to(self.means_weight, shape)[:, :, None]
         apart = means - self.means_prior
@@ -310,14 +312,14 @@ class GMM(NumericEmission):
 
     def sample(self, path: ArrayLike, random_state: Any = None) -> np.ndarray:
         rng = check_random_state(random_state)
-        n_states, n_components, d = np.shape(self.means_)
+        means, covars = self._components_to_draw_from()
+        weights = given(self.weights_, "weights_", at_least=0, rows_sum_to_1=True)
+        n_states, n_components = weights.shape
         path = check_path(path, n_states)
-        means, covars = self._components()
-        covars = full_covars(covars, d)
-        rows = np.empty((len(path), d))
+        rows = np.empty((len(path), means.shape[1]))
         for state in np.unique(path):
             where = np.flatnonzero(path == state)
-            chosen = rng.choice(n_components, len(where), p=self.weights_[state])
+            chosen = rng.choice(n_components, len(where), p=weights[state])
             for c in np.unique(chosen):
                 k = state * n_components + c
                 here = where[chosen == c]
@@ -337,7 +339,7 @@ class GMM(NumericEmission):
     def _components(self):
         """Means and covariances of all components of all states in one row."""
         n_states, n_components, d = learned(self, "means_", 3).shape
-        covars = np.asarray(self.covars_, dtype=float)
+        covars = learned(self, "covars_")
         if np.shape(self.weights_) != (n_states, n_components):
             raise ValueError(
                 f"weights must have the shape {(n_states, n_components)} for the means that are "

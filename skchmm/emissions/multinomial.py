@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from ..sequences.values import as_numbers
 from . import numeric
 from .base import (
     NEGLIGIBLE,
@@ -185,17 +186,22 @@ class Multinomial(Emission):
 
     def sample(self, path: ArrayLike, random_state: Any = None) -> np.ndarray:
         rng = check_random_state(random_state)
-        path = check_path(path, len(self.probabilities_))
+        probabilities = given(
+            self.probabilities_, "probabilities_", ndim=2, at_least=0, rows_sum_to_1=True
+        )
+        path = check_path(path, len(probabilities))
         if getattr(self, "n_trials_", None) is None:
             raise ValueError("For sampling, a single n_trials must be given")
-        rows = np.empty((len(path), np.shape(self.probabilities_)[1]), dtype=np.int64)
+        rows = np.empty((len(path), probabilities.shape[1]), dtype=np.int64)
         for state in np.unique(path):
             where = np.flatnonzero(path == state)
-            rows[where] = rng.multinomial(self.n_trials_, self.probabilities_[state], len(where))
+            rows[where] = rng.multinomial(self.n_trials_, probabilities[state], len(where))
         return rows
 
     def _set_trials(self, totals):
         if np.ma.is_masked(totals):
             raise ValueError(f"n_trials must be known numbers of trials, got {totals!r}.")
-        distinct = np.unique([] if totals is None else totals)
+        distinct = np.unique([] if totals is None else as_numbers(totals, "n_trials"))
+        if not (distinct >= 0).all():
+            raise ValueError(f"n_trials must be numbers of trials, got {totals!r}.")
         self.n_trials_ = int(distinct[0]) if len(distinct) == 1 else None

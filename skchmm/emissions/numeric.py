@@ -20,6 +20,7 @@ COVARIANCE_TYPES = ("spherical", "diag", "full", "tied")
 MAX_KMEANS_ROWS, KMEANS_STARTS = 5_000, 3
 ALL_KMEANS_STARTS = 10
 
+_ROUNDING = np.finfo(float).eps
 _BATCH = 16_384  # values in a batch of rows, whose temporaries then stay in the cache
 _LONG_BATCH = 1 << 20  # the same where a batch is looked at once
 
@@ -256,24 +257,37 @@ def scatter_about(statistics, centres, *, outer):
     return second - cross - np.swapaxes(cross, -1, -2) + squares * weight[..., :1, None]
 
 
+def rounding(statistics, axis=None):
+    """Variances (k, d) below which second moments say nothing; summed over an axis before, if any.
+
+    A sum of squares about a point is known to a few units in its last place. So is the scatter
+    about any other point, which is a difference of such sums.
+    """
+    weight, second = statistics["weight"], statistics["second"]
+    if second.ndim > weight.ndim:
+        second = np.diagonal(second, axis1=-2, axis2=-1)
+    if axis is not None:
+        weight, second = weight.sum(axis=axis), second.sum(axis=axis)
+    return _ROUNDING * np.abs(second) / np.where(weight > 0, weight, 1.0)
+
+
 def floor_covars(covars, floor):
-    """The covariances closest in likelihood that are nowhere below ``floor`` (d,).
+    """The covariances closest in likelihood that are nowhere below ``floor``, (d,) or (k, d).
 
     For variances this is the larger of the two. For matrices, in coordinates in which the floor is
     the identity, it is the larger of 1 and each eigenvalue. Both maximise the likelihood among
     the covariances that respect the floor, so the objective of EM still never falls.
     """
     if covars.ndim < 3:
-        return np.maximum(covars, floor if covars.ndim == 2 else floor.mean())
+        return np.maximum(covars, floor if covars.ndim == 2 else floor.mean(axis=-1))
     covars = (covars + np.swapaxes(covars, 1, 2)) / 2
-    if not (floor > 0).all():
-        return covars
-    unit = np.sqrt(floor)
-    scaled = covars / np.outer(unit, unit)
-    values, vectors = np.linalg.eigh(scaled)
-    for k in np.flatnonzero(values[:, 0] < 1.0):
-        lifted = (vectors[k] * np.maximum(values[k], 1.0)) @ vectors[k].T
-        covars[k] = (lifted + lifted.T) / 2 * np.outer(unit, unit)
+    floor = np.broadcast_to(floor, covars.shape[:2])
+    floored = np.flatnonzero((floor > 0).all(axis=1) & np.isfinite(covars).all(axis=(1, 2)))
+    unit = np.sqrt(floor[floored])
+    values, vectors = np.linalg.eigh(covars[floored] / (unit[:, :, None] * unit[:, None, :]))
+    for i in np.flatnonzero(values[:, 0] < 1.0):
+        lifted = (vectors[i] * np.maximum(values[i], 1.0)) @ vectors[i].T
+        covars[floored[i]] = (lifted + lifted.T) / 2 * np.outer(unit[i], unit[i])
     return covars
 
 

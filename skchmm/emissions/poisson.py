@@ -165,5 +165,5 @@ class Poisson(Emission):
         return {"rates_": Positive}
 
     def sample(self, path: ArrayLike, random_state: Any = None) -> np.ndarray:
-        rates = np.asarray(self.rates_)
+        rates = given(self.rates_, "rates_", ndim=2, at_least=0)
         return check_random_state(random_state).poisson(rates[check_path(path, len(rates))])

@@ -156,8 +156,12 @@ class AskingMixin:
         return Explainer(chain, self._rules, *zeros, chain_of, self.max_nodes)
 
     def _constraint_costs(self, sequences):
-        import pandas as pd
-
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError(
+                "constraint_costs returns a dataframe and needs pandas (pip install pandas)."
+            ) from error
         frames, offsets = self._frames(sequences), sequences.offsets
 
         def scores(model):

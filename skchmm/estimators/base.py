@@ -17,7 +17,7 @@ from ..inference.schedule import Allowed, steps_at_once, threads_of
 from ..sequences.aligned import read_step_weights
 from ..sequences.forms import read_labels, read_rows, read_sequences
 from ..sequences.labels import encode_labels, read_known
-from ..sequences.values import as_numbers
+from ..sequences.values import numbers_of
 from .fallback import replace_paths, replace_posteriors
 from .marginal_paths import path_of_marginals
 from .parts import in_parts
@@ -179,9 +179,7 @@ class SequenceEstimator(RulesMixin, SavedMixin, DocumentedMixin, BaseEstimator):
         """The fitted parameters, whose shapes are checked: they may have been replaced."""
         S, found = len(self.classes_), []
         for shape, name in zip(((S,), (S, S), (S, None)), self._parameter_names):
-            value = getattr(self, name)
-            if type(value) is not np.ndarray or value.dtype != np.float64:
-                value = as_numbers(value, name)
+            value = numbers_of(getattr(self, name), name)
             if value.ndim == 2 and value.size and shape[-1] is None:
                 shape = (S, value.shape[1])
             if value.shape != shape:

@@ -8,7 +8,9 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ..emissions.gaussian import Gaussian, full_covars
+from .._numbers import is_whole
+from ..emissions.base import given
+from ..emissions.gaussian import Gaussian
 from ..emissions.gmm import GMM
 from ..emissions.multinomial import Multinomial
 from ..emissions.poisson import Poisson
@@ -16,6 +18,7 @@ from ..estimators.base import ALGORITHMS
 from ..estimators.marginal_paths import path_of_marginals
 from ..estimators.questions import QuestionsMixin
 from ..inference.sampling import draw_constrained_paths
+from ..sequences.values import as_numbers
 from .hooks import as_rows, labels_or_lengths, overridden, underflow
 
 
@@ -269,6 +272,8 @@ class AnswersMixin(QuestionsMixin):
         """
         check_is_fitted(self)
         self._check()
+        if not is_whole(n_samples) or n_samples < 1:
+            raise ValueError(f"n_samples must be a positive integer, got {n_samples!r}.")
         rng = check_random_state(self.random_state if random_state is None else random_state)
         start = self.startprob_
         if currstate is not None:
@@ -317,7 +322,10 @@ class AnswersMixin(QuestionsMixin):
         ndarray (n_components,)
         """
         check_is_fitted(self, "transmat_")
-        values, vectors = np.linalg.eig(np.asarray(self.transmat_, dtype=float).T)
+        transmat = as_numbers(self.transmat_, "transmat_")
+        if transmat.shape != 2 * transmat.shape[:1] or not np.isfinite(transmat).all():
+            raise ValueError(f"transmat_ must be a square table of numbers, got {transmat!r}.")
+        values, vectors = np.linalg.eig(transmat.T)
         found = np.real(vectors[:, np.argmax(values.real)])
         return found / found.sum()
 
@@ -390,23 +398,24 @@ def _rows_of(emission, rng):
         return emission.sample([state], rng)[0]
 
     if type(emission) is Poisson:
-        rates = np.asarray(emission.rates_).tolist()
+        rates = given(emission.rates_, "lambdas_", ndim=2, at_least=0).tolist()
         return lambda state, _: [rng.poisson(rate) for rate in rates[state]]
     if type(emission) is Multinomial and emission.n_trials_ is not None:
         n, probabilities = emission.n_trials_, emission.probabilities_
+        given(probabilities, "emissionprob_", ndim=2, at_least=0, rows_sum_to_1=True)
         return lambda state, _: rng.multinomial(n, probabilities[state], 1)[0]
     if type(emission) is Gaussian:
-        normal = _Normal(*emission._components(), rng)
+        normal = _Normal(*emission._components_to_draw_from(), rng)
         return lambda state, _: normal.draw(state) if normal.can(state) else as_ever(state, _)
     if type(emission) is not GMM:
         return as_ever
-    normal, n_mix = _Normal(*emission._components(), rng), emission.weights_.shape[1]
-    shares = np.cumsum(emission.weights_, axis=1)
-    plain = np.abs(shares[:, -1] - 1.0) < 1e-9  # otherwise numpy says what is wrong
+    weights = given(emission.weights_, "weights_", at_least=0, rows_sum_to_1=True)
+    normal, n_mix = _Normal(*emission._components_to_draw_from(), rng), weights.shape[1]
+    shares = np.cumsum(weights, axis=1)
     shares = (shares / shares[:, -1:]).tolist()
 
     def draw(state, _):
-        if not (plain[state] and all(map(normal.can, range(state * n_mix, (state + 1) * n_mix)))):
+        if not all(map(normal.can, range(state * n_mix, (state + 1) * n_mix))):
             return as_ever(state, _)
         return normal.draw(state * n_mix + first_above(shares[state], rng.random_sample()))
 
@@ -417,7 +426,7 @@ class _Normal:
     """Draws from Gaussians, with the numbers that numpy's `multivariate_normal` takes."""
 
     def __init__(self, means, covars, rng):
-        self.means, self.covars, self.rng = means, full_covars(covars, means.shape[1]), rng
+        self.means, self.covars, self.rng = means, covars, rng
         self.factors = {}
 
     def can(self, k):

@@ -21,7 +21,7 @@ from ..estimators.likelihood import LikelihoodModel
 from ..estimators.reasons import ReasonsMixin
 from ..estimators.softness import check_weights
 from ..sequences.labels import label_array
-from ..sequences.values import as_numbers
+from ..sequences.values import as_numbers, numbers_of
 from .answers import AnswersMixin
 from .chunks import HMMChunksMixin
 from .hooks import (
@@ -325,7 +325,7 @@ class BaseHMM(LearningMixin, HMMChunksMixin, AnswersMixin, ReasonsMixin, Likelih
         emission._as_hmmlearn = True
         for letter, (name, inner) in self._emission_parameters.items():
             if letter not in without and hasattr(self, name):
-                setattr(emission, inner, np.asarray(getattr(self, name), dtype=float))
+                setattr(emission, inner, numbers_of(getattr(self, name), name))
         emission.n_features_in_ = self._n_columns()
         return emission
 

@@ -139,6 +139,7 @@ def test_printing():
     assert str(one.align([]).edits[0]) == "insert 'a' before step 0"
 
 
+@pytest.mark.unsanitized
 def test_thousands_of_steps():
     rng = np.random.default_rng(0)
     controller = compile([MinDuration("a", 5), Precedence("a", "b"), EndsIn("c")], STATES)

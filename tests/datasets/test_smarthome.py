@@ -214,7 +214,7 @@ def test_files_that_are_no_text(tmp_path, load):
     path = tmp_path / "home.txt"
     for content, problem in (
         (b"", "empty|no events"),
-        (b"\xff\xfe\x00\x80", r"home\.txt is not a text in UTF-8"),
+        (b"a b\n\xff\xfe\x00\x80", r"home\.txt is not a text in UTF-8: .* in line 2"),
         (b"\x1f\x8b\x08broken", r"home\.txt is damaged"),
     ):
         path.write_bytes(content)

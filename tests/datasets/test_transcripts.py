@@ -223,6 +223,29 @@ def test_malformed_annotations(tmp_path, line, message):
         load_transcripts(tmp_path / "a.gtf", tmp_path / "g.fa")
 
 
+def test_bad_rows_of_an_annotation_are_listed_or_left_out_with_their_transcripts(tmp_path):
+    (tmp_path / "g.fa").write_text(">chr1\n" + "ACGT" * 10 + "\n")
+    fine, hurt = 'gene_id "g"; transcript_id "fine";', 'gene_id "g"; transcript_id "hurt";'
+    lines = [
+        feature("exon", (1, 15), "+", hurt),
+        feature("exon", ("nine", 30), "+", hurt),
+        feature("CDS", (3, 12), "+", hurt),
+        "chr1\tx\texon",
+        feature("exon", (1, 15), "+", fine),
+        feature("CDS", (3, 12), "+", fine),
+    ]
+    path = tmp_path / "a.gtf"
+    path.write_text("\n".join(lines))
+    with pytest.raises(ValueError, match=r"(?s)a\.gtf, 2 bad rows; .*line 2: .*line 4: expected 9"):
+        load_transcripts(path, tmp_path / "g.fa")
+    with pytest.warns(UserWarning, match=r"2 bad rows were skipped, the first is line 2: start"):
+        data = load_transcripts(path, tmp_path / "g.fa", on_bad_rows="skip")
+    assert data.ids.tolist() == ["fine"]
+    assert data.n_left_out == 1
+    with pytest.raises(ValueError, match="on_bad_rows must be"):
+        load_transcripts(path, tmp_path / "g.fa", on_bad_rows="ignore")
+
+
 def test_missing_sequences(tmp_path):
     (tmp_path / "a.gtf").write_text(feature("CDS", (1, 9), "+", 'transcript_id "t";') + "\n")
     with pytest.raises(ValueError, match="give the genome"):

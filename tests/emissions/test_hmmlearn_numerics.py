@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from skchmm.emissions import GMM, Categorical, Gaussian, Multinomial, Poisson
+from skchmm.hmm import GMMHMM, GaussianHMM
 
 from .cases import COVARIANCE_TYPES, counts, vectors
 
@@ -205,3 +206,98 @@ def test_single_draws_are_the_same():
         for state in (0, 1, 1, 0):
             expected = np.ravel(theirs._generate_sample_from_state(state, one))
             np.testing.assert_allclose(ours.sample([state], two)[0], expected)
+
+
+# ----------------------------------------------------------------- collapse, iteration by iteration
+LONG = np.longdouble
+
+
+def log_sum(values, axis):
+    peak = values.max(axis=axis, keepdims=True)
+    return (peak + np.log(np.exp(values - peak).sum(axis=axis, keepdims=True))).squeeze(axis)
+
+
+@np.errstate(divide="ignore")
+def precise_history(X, model, kind, transmat_prior, n_iter):
+    """Log-likelihoods of hmmlearn's EM from its start values, of two columns, in long doubles."""
+    X = X.astype(LONG)
+    names = ("startprob_", "transmat_", "weights_", "means_", "covars_")
+    start, transmat, weights, means, covars = (np.array(getattr(model, n), LONG) for n in names)
+    history = []
+    for _ in range(n_iter):
+        if kind in ("spherical", "diag"):
+            full = (covars[:, :, None] if kind == "spherical" else covars)[..., None] * np.eye(2)
+        else:
+            full = covars if kind == "full" else np.repeat(covars[:, None], len(weights[0]), axis=1)
+        apart = X[:, None, None, :] - means
+        a, b, c = full[..., 0, 0], full[..., 0, 1], full[..., 1, 1]
+        determinant = a * c - b * b
+        u, v = apart[..., 0], apart[..., 1]
+        square = (c * u * u - 2 * b * u * v + a * v * v) / determinant
+        joint = (
+            np.log(weights) - (2 * np.log(LONG(2) * LONG(np.pi)) + np.log(determinant) + square) / 2
+        )
+        log_p, steps = log_sum(joint, 2), np.log(transmat)
+        ahead, back = np.zeros_like(log_p), np.zeros_like(log_p)
+        ahead[0] = np.log(start) + log_p[0]
+        for t in range(1, len(X)):
+            ahead[t] = log_sum(ahead[t - 1][:, None] + steps, 0) + log_p[t]
+        for t in range(len(X) - 2, -1, -1):
+            back[t] = log_sum(steps + log_p[t + 1] + back[t + 1], 1)
+        found = log_sum(ahead[-1], 0)
+        history.append(float(found))
+        posteriors = np.exp(ahead + back - found)
+        pairs = ahead[:-1, :, None] + steps + (log_p[1:] + back[1:])[:, None] - found
+        counts = np.maximum(np.exp(pairs).sum(axis=0) + transmat_prior - 1, 0)
+        shares = np.exp(joint - log_p[:, :, None]) * posteriors[:, :, None]
+        mixture = shares.sum(axis=0)
+        scatter = np.einsum("tsm,tsmi,tsmj->smij", shares, apart, apart)
+        squares = np.diagonal(scatter, axis1=2, axis2=3)
+        covars = {
+            "spherical": squares.sum(axis=2) / (2 * (mixture + 1) - weights.shape[1]),
+            "diag": squares / mixture[..., None],
+            "tied": scatter.sum(axis=1) / mixture.sum(axis=1)[:, None, None],
+            "full": scatter / mixture[..., None, None],
+        }[kind]
+        start, transmat = posteriors[0], counts / counts.sum(axis=1, keepdims=True)
+        means = np.einsum("tsm,ti->smi", shares, X) / mixture[..., None]
+        weights = mixture / posteriors.sum(axis=0)[:, None]
+    return np.array(history)
+
+
+@pytest.mark.skipif(np.finfo(LONG).eps > 1e-18, reason="long doubles are doubles here")
+@pytest.mark.parametrize("transmat_prior", [1.0, 0.3])
+@pytest.mark.parametrize("kind", COVARIANCE_TYPES)
+def test_em_goes_on_while_a_mixture_collapses(kind, transmat_prior):
+    """Variances fall to 1e-15, a thousand away from the other rows; no digit of note is lost."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 2))
+    X[:30] = 1e3 + 1e-7 * X[:30]
+    params = {"covariance_type": kind, "random_state": 0, "n_iter": 12, "tol": 0.0}
+    theirs = hmm.GMMHMM(2, 2, transmat_prior=transmat_prior, **params)
+    theirs._init(X)
+    theirs._check()
+    expected = precise_history(X, theirs, kind, transmat_prior, 12)
+    ours = GMMHMM(2, 2, transmat_prior=transmat_prior, **params).fit(X)
+    found = np.array(ours.monitor_.history)
+    assert np.min(np.abs(ours.covars_)) < 1e-13
+    # The first matrix of a collapse is a long axis, to the means before, and a tiny one.
+    atol = {"full": 1e-2, "tied": 1e-2}.get(kind, 1e-8)
+    np.testing.assert_allclose(found, expected[: len(found)], rtol=0, atol=atol)
+
+
+@pytest.mark.parametrize("kind", COVARIANCE_TYPES)
+def test_a_gaussian_on_equal_rows_keeps_a_variance_that_rounding_explains(kind):
+    """Rows of a state that are all the same, away from the others, and no prior to hold it."""
+    X = np.repeat([[0.1, 0.7], [3.3, 5.1], [-2.9, 1.3]], [7, 5, 6], axis=0)
+    params = {"init_params": "st", "covars_prior": 0.0, "n_iter": 20, "tol": 0.0}
+    ours = GaussianHMM(3, kind, random_state=0, **params)
+    ours.means_ = X[[0, 7, 12]] + 0.01
+    unit = np.eye(2) if kind in ("full", "tied") else np.ones(2)
+    ours.covars_ = unit if kind == "tied" else np.ones(3) if kind == "spherical" else [unit] * 3
+    ours.fit(X)
+    history = np.array(ours.monitor_.history)
+    assert np.isfinite(history).all()
+    assert (np.diff(history) > -0.05 * np.abs(history).max()).all()
+    assert history[-1] > 200  # 36 numbers that are known to some digits
+    np.testing.assert_allclose(np.sort(ours.means_[:, 0]), [-2.9, 0.1, 3.3], rtol=1e-12)

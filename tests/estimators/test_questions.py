@@ -1,3 +1,4 @@
+import sys
 from collections import Counter
 
 import numpy as np
@@ -280,3 +281,10 @@ def test_costs_find_the_wrong_rule():
     assert grouped["sequence"].tolist() == ["u"] * 3 + ["v"] * 3
     no_rules = truth.with_constraints([AtMostVisits("a", 99)]).with_constraints(None)
     assert len(no_rules.constraint_costs(scores)) == 0
+
+
+def test_costs_say_that_they_need_pandas(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    model = ConstrainedHMM.from_parameters([1.0], [[1.0]], constraints=EndsIn(0))
+    with pytest.raises(ImportError, match=r"needs pandas \(pip install pandas\)"):
+        model.constraint_costs(np.zeros((2, 1)))

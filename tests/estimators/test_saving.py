@@ -195,6 +195,8 @@ def test_damaged_files_are_refused_or_harmless(which):
                     loaded = rebuilt(model, path, change)
                     for method in ("predict", "predict_proba", "log_feasibility"):
                         getattr(loaded, method)(**asked)
+                    if hasattr(loaded, "sample"):
+                        loaded.sample(3, random_state=0)
             except (ValueError, TypeError) as error:
                 refused += 1
                 assert str(error)

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 from skchmm import InfeasibleSequenceError
 
+# Milliseconds; what takes longer hangs. Under a sanitizer everything takes long.
+SOON = None if "SKCHMM_SANITIZED" in os.environ else 20_000
 examples = settings(
     max_examples=int(os.environ.get("SKCHMM_FUZZ_EXAMPLES", 15)),
     deadline=None,

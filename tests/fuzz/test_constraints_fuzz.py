@@ -24,14 +24,14 @@ from skchmm import constraints as C
 from skchmm.constraints.base import registry
 from skchmm.mining import FAMILIES
 
+from .anything import SOON
+
 PACKAGE = Path(skchmm.__file__).parent
 EXAMPLES = int(os.environ.get("SKCHMM_FUZZ_EXAMPLES", "25"))
 OWN = tuple(kind for kind in vars(exceptions).values() if isinstance(kind, type))
 STATES = ["a", "b", "c", 1]
 
-fuzz = settings(
-    max_examples=EXAMPLES, deadline=20_000, suppress_health_check=list(HealthCheck)
-)  # fmt: skip
+fuzz = settings(max_examples=EXAMPLES, deadline=SOON, suppress_health_check=list(HealthCheck))
 
 
 def call(function, *args, **kwargs):

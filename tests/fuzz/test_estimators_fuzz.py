@@ -31,9 +31,9 @@ from skchmm import (
 )
 from skchmm.constraints import EndsIn, Precedence
 
-from .anything import anything, arrays, attempt, examples, frames, scalars, series
+from .anything import SOON, anything, arrays, attempt, examples, frames, scalars, series
 
-soon = settings(examples, deadline=20_000)  # milliseconds: what takes longer hangs
+soon = settings(examples, deadline=SOON)
 few = {"n_iter": 2, "random_state": 0}
 ESTIMATORS = {
     "constrained": ConstrainedHMM(2, **few),

@@ -19,10 +19,14 @@ from skchmm.constraints import AtMostVisits, MinDuration, StartsIn
 from skchmm.emissions import Categorical, Gaussian
 from skchmm.inference.settings import settings as sizes
 
-pytestmark = pytest.mark.skipif(
-    not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread(),
-    reason="signals reach the main thread alone",
-)
+pytestmark = [
+    pytest.mark.unsanitized,
+    pytest.mark.skipif(
+        not hasattr(signal, "setitimer")
+        or threading.current_thread() is not threading.main_thread(),
+        reason="signals reach the main thread alone",
+    ),
+]
 
 BEFORE = 0.2  # seconds of the processor, of all threads together, so that others do not matter
 PROMISED = 0.5

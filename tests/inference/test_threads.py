@@ -94,6 +94,7 @@ def test_threads_within_threads_do_not_wait_for_each_other():
     assert sum(spread(outer, offsets, 8)) == 8 * 8 + 8
 
 
+@pytest.mark.unsanitized
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_threads_after_a_fork():
@@ -326,6 +327,7 @@ def test_what_is_allowed_ends_where_it_began(eight):
         assert now.before == 1
 
 
+@pytest.mark.unsanitized
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_threads_in_kernels_after_a_fork(eight):

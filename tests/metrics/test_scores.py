@@ -207,6 +207,7 @@ def random_path(rng, n, n_labels, stay):
     return rng.integers(0, n_labels, n)[last_change]
 
 
+@pytest.mark.unsanitized
 @pytest.mark.parametrize(("n_labels", "stay"), [(2, 0.0), (5, 0.5), (5, 0.99)])
 def test_a_million_steps(n_labels, stay):
     rng = np.random.default_rng(0)
@@ -218,6 +219,7 @@ def test_a_million_steps(n_labels, stay):
     assert time.perf_counter() - start < 5  # about 0.3 s; the rest is for busy machines
 
 
+@pytest.mark.unsanitized
 def test_many_segments_far_apart():
     # All true segments left of all predicted ones: the candidates of a pair list would be 10^10.
     n = 400_000
