@@ -249,8 +249,9 @@ class Chain(ScoredChain):
             ).run  # fmt: skip
 
         row_bytes = None
-        few = 0 < graph.n_edges <= settings.lanes_edges and self.lanes_first
-        if few and self.for_lanes:
+        if self.delays is not None:
+            row_bytes = None if counts else 2 * self.delays.row_bytes
+        elif 0 < graph.n_edges <= settings.lanes_edges and self.for_lanes:
             row_bytes = WIDTH * (graph.n_nodes + S)
         parts = work_through(prepare, frames, offsets, n_jobs, row_bytes, counts=counts)
         return log_z, posteriors, sum(parts) if counts else None
@@ -333,10 +334,10 @@ class _Sums:
         return scale_rows(self.frames.table, self.chain.smallest_weight)
 
     def delays(self, chosen):
-        if self.chain.delays is None or self.order is not None:
+        if self.chain.delays is None:
             return chosen
         sum_delayed(
-            self.chain, self.frames, self.offsets, self.seq_weights, chosen, self.log_z, self.redo,
+            self.chain, self.frames, self.offsets, self.order, self.seq_weights, chosen, self.log_z, self.redo,
             self.posteriors, self.edges,
         )  # fmt: skip
         return np.flatnonzero(self.redo)

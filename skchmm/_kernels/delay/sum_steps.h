@@ -90,14 +90,7 @@ TARGET INLINE WIDE NAME(normal)(W8 x, W8 e)
 TARGET INLINE WIDE NAME(times)(WIDE a, WIDE b)
 { return NAME(normal)(MUL(a.x, b.x), ADD(a.e, b.e)); }
 TARGET INLINE WIDE NAME(divided)(WIDE a, WIDE b)
-{
-    double x[8], y[8];
-    STORE(x, a.x);
-    STORE(y, b.x);
-    for (int i = 0; i < 8; i++)
-        x[i] /= y[i];
-    return NAME(normal)(LOAD(x), SUB(a.e, b.e));
-}
+{ return NAME(normal)(DIV(a.x, b.x), SUB(a.e, b.e)); }
 TARGET INLINE W8 NAME(shifted)(W8 x, W8 by)
 {
     const W8 least = SPREAD(NEGLIGIBLE);
@@ -295,7 +288,8 @@ TARGET static void NAME(delay_mass)(const Sums *s, int64_t T, const double *fina
             int64_t at = ((T - 1 - k) & s->mask) * 8 * c->n_heads + 8 * i;
             W8 here = MUL(LOAD(s->ring_x + at), NAME(ends)(s, final, i, k));
             here = s->impossible ? PICK(last, SPREAD((double)(T - 1 - k)), zero, here) : here;
-            W8 size = LOAD(s->ring_e + at), larger = MAX(top, size);
+            /* What an impossible step has ended may be larger than all that is left. */
+            W8 size = PICK(here, zero, LOAD(s->ring_e + at), SPREAD(NOTHING)), larger = MAX(top, size);
             sum = ADD(NAME(shifted)(sum, SUB(top, larger)), NAME(shifted)(here, SUB(size, larger)));
             top = larger;
         }
