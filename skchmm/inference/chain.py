@@ -83,11 +83,6 @@ class ScoredChain:
         delays = self.graph.delays
         return delays if delays is not None and delays.gain >= settings.delay_gain else None
 
-    @property
-    def lanes_first(self):
-        """Whether lanes, if they are for the sequences, are as good as delay lines."""
-        return self.delays is None or self.graph.n_edges <= settings.delay_edges
-
     @cached_property
     def delay_entries(self):
         return max_entries(self)
@@ -249,7 +244,7 @@ class Chain(ScoredChain):
             ).run  # fmt: skip
 
         row_bytes = None
-        if self.delays is not None:
+        if self.delays is not None and not (counts and graph.n_edges <= settings.delay_edges):
             row_bytes = None if counts else 2 * self.delays.row_bytes
         elif 0 < graph.n_edges <= settings.lanes_edges and self.for_lanes:
             row_bytes = WIDTH * (graph.n_nodes + S)
@@ -334,7 +329,7 @@ class _Sums:
         return scale_rows(self.frames.table, self.chain.smallest_weight)
 
     def delays(self, chosen):
-        if self.chain.delays is None:
+        if self.chain.delays is None or (self.edges is not None and self.order is not None):
             return chosen
         sum_delayed(
             self.chain, self.frames, self.offsets, self.order, self.seq_weights, chosen, self.log_z, self.redo,

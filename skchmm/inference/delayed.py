@@ -7,6 +7,7 @@ from .._kernels.delay.lanes_viterbi import delayed_lanes_viterbi
 from .._kernels.delay.sums import delayed_sums
 from .._kernels.delay.viterbi import delayed_viterbi
 from ..graph.augmented import WIDTH
+from .settings import settings
 
 
 def decode_delayed(chain, frames, offsets, order, of_states, path, log_prob):
@@ -65,7 +66,8 @@ def sum_delayed(
     if order is not None and edges is None:
         done = delayed_lanes_sums(
             graph.layout, delays.lines, chain.weights, chain.smallest_weight, chain.first,
-            frames.table, frames.index, offsets, order, log_z, left, posteriors,
+            frames.table, frames.index, offsets, order, settings.delay_lanes_apart, log_z, left,
+            posteriors,
         )  # fmt: skip
         if done:
             chosen = np.flatnonzero(left)

@@ -9,6 +9,8 @@
 #include "lanes/fill_steps.h"
 
 #define NOTHING (-1e18)
+#define FAR 100.0               /* exponents may differ by so much from what they should be */
+#define MOST 64                 /* steps of a group */
 #define NEGLIGIBLE (-600.0)     /* 2^this of a term next to another is not seen in their sum */
 
 /* The core of a graph with delay lines, and its weights. */
@@ -118,16 +120,16 @@ TARGET static void NAME(delay_lanes_weigh)(int64_t n, const int32_t *first, cons
     }
 }
 
-/* Lanes in which some of n exponents b is more than `far` above a; or `either` way, where a is something. */
-TARGET static int NAME(delay_lanes_apart)(int64_t n, const double *a, const double *b, double far,
+/* Lanes in which some of n exponents b is more than `limit` above a; or `either` way, where a is something. */
+TARGET static int NAME(delay_lanes_apart)(int64_t n, const double *a, const double *b, double limit,
                                           int either)
 {
-    const W8 limit = SPREAD(far), nothing = SPREAD(0.5 * NOTHING);
+    const W8 far = SPREAD(limit), nothing = SPREAD(0.5 * NOTHING);
     int lanes = 0;
     for (int64_t i = 0; i < 8 * n; i += 8) {
         W8 x = LOAD(a + i), y = LOAD(b + i);
-        int above = ABOVE(SUB(y, x), limit);
-        lanes |= either ? (above | ABOVE(SUB(x, y), limit)) & ABOVE(x, nothing) : above;
+        int above = ABOVE(SUB(y, x), far);
+        lanes |= either ? (above | ABOVE(SUB(x, y), far)) & ABOVE(x, nothing) : above;
     }
     return lanes;
 }
