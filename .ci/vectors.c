@@ -79,6 +79,7 @@ static void near(const char *name, const double *x, const double *y)
 #define ADD_OF(isa) add_##isa(a, b)
 #define SUB_OF(isa) sub_##isa(a, b)
 #define MUL_OF(isa) mul_##isa(a, b)
+#define DIV_OF(isa) div_##isa(a, b)
 #define MAX_OF(isa) max_##isa(a, b)
 #define MIN_OF(isa) min_##isa(a, b)
 #define PICK_OF(isa) pick_##isa(a, b, c, d)
@@ -145,6 +146,7 @@ ATTRIBUTES static void round_of_checks(void)
     BOTH("add", ADD_OF);
     BOTH("sub", SUB_OF);
     BOTH("mul", MUL_OF);
+    BOTH("div", DIV_OF);
     BOTH("max", MAX_OF);
     BOTH("min", MIN_OF);
     BOTH("pick", PICK_OF);

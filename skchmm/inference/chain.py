@@ -84,11 +84,6 @@ class ScoredChain:
         delays = self.graph.delays
         return delays if delays is not None and delays.gain >= settings.delay_gain else None
 
-    @property
-    def lanes_first(self):
-        """Whether lanes, if they are for the sequences, are as good as delay lines."""
-        return self.delays is None or self.graph.n_edges <= settings.delay_edges
-
     @cached_property
     def delay_entries(self):
         return max_entries(self)
@@ -277,8 +272,9 @@ class Chain(ScoredChain):
 
         row_bytes = None
         several = len(offsets) > settings.lanes_fill
-        few = 0 < graph.n_edges <= settings.lanes_edges and self.lanes_first
-        if several and few and self.for_lanes:
+        if self.delays is not None and not (counts and graph.n_edges <= settings.delay_edges):
+            row_bytes = None if counts else 2 * self.delays.row_bytes
+        elif several and 0 < graph.n_edges <= settings.lanes_edges and self.for_lanes:
             row_bytes = WIDTH * (graph.n_nodes + S)
         parts = work_through(prepare, frames, offsets, n_jobs, row_bytes, counts=counts)
         return log_z, posteriors, sum(parts) if counts else None
@@ -366,10 +362,10 @@ class _Sums:
         return scale_rows(self.frames.table, self.chain.smallest_weight)
 
     def delays(self, chosen):
-        if self.chain.delays is None or self.order is not None:
+        if self.chain.delays is None or (self.edges is not None and self.order is not None):
             return chosen
         sum_delayed(
-            self.chain, self.frames, self.offsets, self.seq_weights, chosen, self.log_z, self.redo,
+            self.chain, self.frames, self.offsets, self.order, self.seq_weights, chosen, self.log_z, self.redo,
             self.posteriors, self.edges,
         )  # fmt: skip
         return np.flatnonzero(self.redo)

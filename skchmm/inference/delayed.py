@@ -2,10 +2,12 @@
 
 import numpy as np
 
+from .._kernels.delay.lanes_sums import delayed_lanes_sums
 from .._kernels.delay.lanes_viterbi import delayed_lanes_viterbi
 from .._kernels.delay.sums import delayed_sums
 from .._kernels.delay.viterbi import delayed_viterbi
 from ..graph.augmented import WIDTH
+from .settings import settings
 
 
 def decode_delayed(chain, frames, offsets, order, of_states, path, log_prob):
@@ -45,7 +47,7 @@ def max_entries(chain):
 
 
 def sum_delayed(
-    chain, frames, offsets, seq_weights, chosen, log_z, left, posteriors=None, edges=None
+    chain, frames, offsets, order, seq_weights, chosen, log_z, left, posteriors=None, edges=None
 ):
     """Forward-backward of some sequences; those whose emissions are too small are left.
 
@@ -53,12 +55,24 @@ def sum_delayed(
     ----------
     chain : Chain
         On a graph with delay lines.
+    order : int array or None
+        If they are for lanes: the sequences, longest first.
     chosen : int array
         The numbers of the sequences.
     log_z, left, posteriors, edges : arrays that are filled in
         Edges are added to; without posteriors likelihoods are all.
     """
     graph, delays = chain.graph, chain.graph.delays
+    if order is not None and edges is None:
+        done = delayed_lanes_sums(
+            graph.layout, delays.lines, chain.weights, chain.smallest_weight, chain.first,
+            frames.table, frames.index, offsets, order, settings.delay_lanes_apart, log_z, left,
+            posteriors,
+        )  # fmt: skip
+        if done:
+            chosen = np.flatnonzero(left)
+            if len(chosen) == 0:
+                return
     ahead, back, within = chain.delay_products
     counts = None if edges is None else np.zeros(ahead.shape[1])
     inside = None if edges is None else np.zeros(len(delays.onward))

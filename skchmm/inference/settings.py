@@ -37,10 +37,14 @@ class Settings:
     few_nodes: int = 256
     few_edges_per_node: int = 40
 
-    # Delay lines are passed over where the nodes inside make so many times the work; where lanes
-    # can be used, only on graphs with more edges than this.
+    # Delay lines are passed over where the nodes inside make so many times the work. Sums over them
+    # are made in lanes where the emissions of a step are not so many powers of two apart: there
+    # exponents stay as they are for many steps.
+    # Counts are made one sequence at a time there, and so, where lanes can be used, only on graphs
+    # with more edges than this.
     delay_gain: float = 1.5
     delay_edges: int = 70
+    delay_lanes_apart: float = 15.0
 
     # Expected counts of sequences that are worked on one at a time are added up in this many
     # ranges, whatever the number of threads, so that sums do not depend on it.

@@ -89,16 +89,19 @@ TARGET INLINE W8 NAME(lanes_from)(int64_t n)
 TARGET INLINE int NAME(off)(W8 x)
 { return ABOVE(x, SPREAD(1e60)) | (ABOVE(SPREAD(1e-60), x) & ABOVE(x, SPREAD(0.0))); }
 
+/* a b / Z, of numbers x that are within their range: a power that is not a double belongs to what is
+ * not seen in a sum of probabilities. */
+TARGET INLINE W8 NAME(share)(WIDE a, WIDE b, W8 norm_x, W8 norm_e)
+{
+    W8 by = MIN(MAX(ADD(ADD(a.e, b.e), norm_e), SPREAD(-900.0)), SPREAD(1000.0));
+    return MUL(MUL(MUL(a.x, norm_x), POWER(by)), b.x);
+}
+
 /* What goes into lines at step t, x 2^e, divided by the products by then. */
 TARGET INLINE void NAME(put_in)(Sums *s, int64_t t, W8 x, W8 e, W8 run_x, W8 run_e)
 {
     const W8 nothing = SPREAD(NOTHING);
-    double quotient[8], divisor[8];
-    STORE(quotient, x);
-    STORE(divisor, run_x);
-    for (int k = 0; k < 8; k++)
-        quotient[k] /= divisor[k];
-    WIDE in = {LOAD(quotient), PICK(x, SPREAD(0.0), SUB(e, run_e), nothing)};
+    WIDE in = {DIV(x, run_x), PICK(x, SPREAD(0.0), SUB(e, run_e), nothing)};
     if (RARELY(NAME(off)(in.x)))
         in = NAME(normal)(in.x, in.e);
     NAME(put)(s->ring_x + 8 * (t & s->mask), s->ring_e + 8 * (t & s->mask), in);
@@ -114,11 +117,12 @@ TARGET static void NAME(fast_forward)(Sums *s, int group, int64_t t, int64_t n, 
     double base[64], edges[64], weights[64], from[8];
     W8 x = LOAD(out - width), e = LOAD(out - width + N), head_e = nothing;
     W8 run_x = LOAD(s->run_x), run_e = LOAD(s->run_e);
-    int changed = 1;
+    int changed = 1, left = 0;
     NAME(plain_weights)(&s->core->blocks, s->x, s->e, base, edges);
     for (int64_t i = 0; i < n; i++, t++, out += width) {
         W8 b = NAME(emission)(emit + (rows ? rows[i] : i) * S, S, beyond);
-        if (i % group == 0) {
+        if (left-- == 0) {
+            left = group - 1;
             WIDE run = NAME(normal)(run_x, run_e);
             run_x = run.x;
             run_e = run.e;
@@ -194,11 +198,12 @@ TARGET static void NAME(fast_backward)(Sums *s, const Behind *h, int group, int6
     for (int k = 0; k < 64; k++)
         base[k] = ahead[k % 8 * 8 + k / 8];
     self = NAME(shifted)(LOAD(h->x), LOAD(h->e));
-    int changed = 1;
+    int changed = 1, left = 0;
     for (int64_t i = 0; i < n; i++, t--, alpha -= width) {
         const int64_t back = h->T - 1 - t;
         W8 b = NAME(emission)(emit - (rows ? -rows[-i] : i) * S, S, beyond), heads, size;
-        if (i % group == 0) {
+        if (left-- == 0) {
+            left = group - 1;
             WIDE run = NAME(normal)(run_x, run_e);
             run_x = run.x;
             run_e = run.e;
@@ -219,8 +224,8 @@ TARGET static void NAME(fast_backward)(Sums *s, const Behind *h, int group, int6
         }
         WIDE tail_alpha = NAME(wide)(alpha, alpha + N), tail_beta = {x, e};
         WIDE head_alpha = NAME(wide)(alpha + 8, alpha + N + 8), head_beta = {heads, size};
-        STORE(alpha, NAME(probability)(tail_alpha, tail_beta, norm_x, norm_e));
-        STORE(alpha + 8, NAME(probability)(head_alpha, head_beta, norm_x, norm_e));
+        STORE(alpha, NAME(share)(tail_alpha, tail_beta, norm_x, norm_e));
+        STORE(alpha + 8, NAME(share)(head_alpha, head_beta, norm_x, norm_e));
         if (t == 0)
             break;
         x = MUL(x, b);

@@ -69,40 +69,7 @@ typedef struct {
 
 #include "simd/exp.h"
 
-typedef struct { W8 x, e; } NAME(Wide);
-#define WIDE NAME(Wide)
-
-TARGET INLINE WIDE NAME(wide)(const double *x, const double *e)
-{ WIDE r = {LOAD(x), LOAD(e)}; return r; }
-TARGET INLINE void NAME(put)(double *x, double *e, WIDE v)
-{ STORE(x, v.x); STORE(e, v.e); }
-TARGET INLINE WIDE NAME(nothing)(void)
-{ WIDE r = {SPREAD(0.0), SPREAD(NOTHING)}; return r; }
-
-/* The same number with 1 <= x < 2. */
-TARGET INLINE WIDE NAME(normal)(W8 x, W8 e)
-{
-    const W8 zero = SPREAD(0.0);
-    W8 size = EXPONENT(MAX(x, SPREAD(1e-300)));
-    WIDE r = {MUL(x, POWER(SUB(zero, size))), PICK(x, zero, ADD(e, size), SPREAD(NOTHING))};
-    return r;
-}
-TARGET INLINE WIDE NAME(times)(WIDE a, WIDE b)
-{ return NAME(normal)(MUL(a.x, b.x), ADD(a.e, b.e)); }
-TARGET INLINE WIDE NAME(divided)(WIDE a, WIDE b)
-{
-    double x[8], y[8];
-    STORE(x, a.x);
-    STORE(y, b.x);
-    for (int i = 0; i < 8; i++)
-        x[i] /= y[i];
-    return NAME(normal)(LOAD(x), SUB(a.e, b.e));
-}
-TARGET INLINE W8 NAME(shifted)(W8 x, W8 by)
-{
-    const W8 least = SPREAD(NEGLIGIBLE);
-    return MUL(x, PICK(by, least, POWER(MAX(by, least)), SPREAD(0.0)));
-}
+#include "delay/wide.h"
 
 /* Rows of log-likelihoods, less their maxima, as numbers; the maxima go to tops. Returns a bit where
  * some are -inf, and another where some are too small to be exact. */
@@ -295,7 +262,8 @@ TARGET static void NAME(delay_mass)(const Sums *s, int64_t T, const double *fina
             int64_t at = ((T - 1 - k) & s->mask) * 8 * c->n_heads + 8 * i;
             W8 here = MUL(LOAD(s->ring_x + at), NAME(ends)(s, final, i, k));
             here = s->impossible ? PICK(last, SPREAD((double)(T - 1 - k)), zero, here) : here;
-            W8 size = LOAD(s->ring_e + at), larger = MAX(top, size);
+            /* What an impossible step has ended may be larger than all that is left. */
+            W8 size = PICK(here, zero, LOAD(s->ring_e + at), SPREAD(NOTHING)), larger = MAX(top, size);
             sum = ADD(NAME(shifted)(sum, SUB(top, larger)), NAME(shifted)(here, SUB(size, larger)));
             top = larger;
         }

@@ -75,6 +75,7 @@ AVX2 void store_head_avx2(double *p, Vector_avx2 v, int64_t n)
 PAIRWISE(add)
 PAIRWISE(sub)
 PAIRWISE(mul)
+PAIRWISE(div)
 PAIRWISE(max)
 PAIRWISE(min)
 #undef PAIRWISE

@@ -47,6 +47,8 @@ AVX512 __m512d sub_avx512(__m512d x, __m512d y)
 { return _mm512_sub_pd(x, y); }
 AVX512 __m512d mul_avx512(__m512d x, __m512d y)
 { return _mm512_mul_pd(x, y); }
+AVX512 __m512d div_avx512(__m512d x, __m512d y)
+{ return _mm512_div_pd(x, y); }
 AVX512 __m512d fma_avx512(__m512d x, __m512d y, __m512d z)
 { return _mm512_fmadd_pd(x, y, z); }
 AVX512 __m512d max_avx512(__m512d x, __m512d y)

@@ -44,6 +44,7 @@
 #define ADD NAME(add)
 #define SUB NAME(sub)
 #define MUL NAME(mul)
+#define DIV NAME(div)
 #define FMA NAME(fma)                   /* (a, b, c): a b + c */
 #define MAX NAME(max)
 #define MIN NAME(min)
