@@ -19,10 +19,9 @@ from .base import (
     normalise_rows,
     sum_by,
 )
-from .cells import compress, number_cells
 from .priors import check_prior, climb, estimate, log_dirichlet, used_contexts
 from .scales import Simplex
-from .vocabulary import ADVICE, Vocabularies, Vocabulary, columns_of
+from .vocabulary import ADVICE, Vocabularies, Vocabulary, columns_of, compress, number_cells
 
 _MAX_CELLS = 20_000_000
 _MAX_KEPT = 4096  # probabilities, whose logarithms are kept
