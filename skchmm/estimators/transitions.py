@@ -236,6 +236,14 @@ def normalise(counts, fixed=None, old=None):
     return np.where(total > 0, np.where(free, share * left, given), fallback)
 
 
+def update(old, counts, prior, fixed):
+    """Posterior mode of distributions; a row without counts keeps its old values."""
+    if type(prior) is float and prior == 1.0 and fixed is None:
+        return normalise(counts, None, old)  # what is impossible has no counts
+    total = np.maximum(np.asarray(prior) - 1.0 + counts, 0.0)
+    return normalise(np.where(old == 0, 0.0, total), fixed, old)
+
+
 def known_pairs(codes, offsets):
     """Steps whose label is known, and that of the step before in their sequence too."""
     inside = np.ones(len(codes), dtype=bool)

@@ -23,7 +23,7 @@ from ..estimators.em import (
     parts_of,
     with_callbacks,
 )
-from ..estimators.transitions import count_labels, normalise, read_fixed
+from ..estimators.transitions import count_labels, normalise, read_fixed, update
 from ..sequences.forms import read_sequences
 from ..sequences.labels import known_labels
 from .hooks import (
@@ -36,7 +36,7 @@ from .hooks import (
     overridden,
     underflow,
 )
-from .plain import PlainSteps, update
+from .plain import PlainSteps
 
 _log = logging.getLogger("skchmm.hmm")
 
@@ -207,7 +207,8 @@ class LearningMixin:
             rows, lengths = as_rows(data.sequences.X), data.sequences.lengths
             return lambda: self._do_estep(rows, lengths)[::-1], self._do_mstep
         parts = self._parts(data)
-        if PlainSteps.serve(self, data, parts):
+        plain = self._takes_plain_steps and self.constraints is None
+        if plain and PlainSteps.serve(self, data, parts):
             steps = PlainSteps(self, data, parts[0])
             return steps.expect, steps.maximise
         return lambda: self._statistics(data, parts), self._do_mstep

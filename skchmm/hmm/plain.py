@@ -8,7 +8,7 @@ from operator import is_
 
 import numpy as np
 
-from ..estimators.transitions import normalise
+from ..estimators.transitions import update
 from ..inference.chain import Chain
 from ..inference.schedule import threads_of
 from .hooks import LEARNING_HOOKS, overridden
@@ -41,9 +41,7 @@ class PlainSteps:
     def serve(cls, model, data, parts):
         """Whether they are for this model and these sequences."""
         return (
-            model._takes_plain_steps
-            and model.constraints is None
-            and data.known is None
+            data.known is None
             and data.sample_weight is None
             and len(parts) == 1
             and data.sequences.n_steps <= MOST_STEPS
@@ -103,11 +101,3 @@ class PlainSteps:
             model._take(self.emission, self.letters)
             if not self.learns_all:
                 self.emission = None
-
-
-def update(old, counts, prior, fixed):
-    """Posterior mode of distributions; a row without counts keeps its old values."""
-    if type(prior) is float and prior == 1.0 and fixed is None:
-        return normalise(counts, None, old)  # what is impossible has no counts
-    total = np.maximum(np.asarray(prior) - 1.0 + counts, 0.0)
-    return normalise(np.where(old == 0, 0.0, total), fixed, old)
