@@ -7,9 +7,10 @@ import numpy as np
 from .._kernels.continuous.forward_backward import feasible_steps, forward_backward
 from .._kernels.shared.scaling import scale_rows
 from ..emissions.base import Frames, check_size
-from ..inference.chain import Smoothed, mark_infeasible
+from ..inference.chain import Smoothed
 from ..inference.schedule import spread
 from ..inference.settings import settings
+from ..inference.sums import mark_infeasible
 from .draws import draw_nodes
 from .entries import is_marked, lengths_of, mark, with_entries
 from .filtering import filter_marginals

@@ -1,6 +1,7 @@
-"""Exact inference on an augmented graph in discrete time: which kernel does what.
+"""Exact inference on an augmented graph in discrete time: what can be asked.
 
-The thresholds of the choice are in `settings.py`; who works on which sequences is in `schedule.py`.
+Which kernel answers is chosen in `decoding.py` and `sums.py`, by the thresholds in `settings.py`;
+who works on which sequences is in `schedule.py`.
 """
 
 from functools import cached_property, partial
@@ -10,22 +11,20 @@ from typing import NamedTuple
 import numpy as np
 
 from .._kernels.discrete.draws import draw_paths
-from .._kernels.discrete.forward_backward import forward_backward
 from .._kernels.discrete.log_space import forward_backward_log
-from .._kernels.discrete.two_ended import handles, two_ended
-from .._kernels.discrete.viterbi import viterbi
-from .._kernels.lanes.sums import lanes_sums
-from .._kernels.lanes.viterbi import lanes_viterbi
-from .._kernels.shared.scaling import scale_rows
+from .._kernels.discrete.two_ended import handles
 from ..emissions.base import check_size
 from ..graph.augmented import WIDTH
 from ..graph.completion import Live, positions_of_death
-from .delayed import decode_delayed, max_entries, products_of, sum_delayed
+from .decoding import decode
+from .delayed import max_entries, products_of
 from .filtering import filter_marginals
 from .kbest import iterate_paths
-from .levels import HUGE, add_levels, take_off_levels
+from .levels import add_levels, take_off_levels
 from .schedule import spread, work_through
 from .settings import settings
+from .sums import Sums, mark_infeasible
+from .tables import table_by_node
 
 FIRST = np.zeros(1, dtype=np.int64)  # the number of the first sequence
 LOG_SMALLEST = -600.0  # well above the logarithm of the smallest double
@@ -100,11 +99,12 @@ class ScoredChain:
 
     def decode(self, frames, offsets, *, labels=None, n_jobs=None):
         """Best paths: (labels, or state indices, (n_steps,), log scores (n_sequences,))."""
-        return _decode(self, frames, offsets, labels, n_jobs)
+        self._check(frames, offsets)
+        return decode(self, frames, offsets, labels, n_jobs)
 
     def best_feasible(self, frames, offsets, *, n_jobs=None):
         """The paths in the graph with the largest sums of frame scores: (state indices, sums)."""
-        return _decode(self._weightless, frames, offsets, None, n_jobs)
+        return self._weightless.decode(frames, offsets, n_jobs=n_jobs)
 
     @cached_property
     def _weightless(self):
@@ -258,13 +258,13 @@ class Chain(ScoredChain):
         if len(offsets) == 2 <= settings.lanes_fill and self.ends_meet:
             # of a short sequence, to choose among the ways would take longer than this one does
             whole = frames.whole()
-            alone = _Sums(self, whole, offsets, None, seq_weights, log_z, posteriors, counts)
+            alone = Sums(self, whole, offsets, None, seq_weights, log_z, posteriors, counts)
             if len(alone.two_ended(FIRST)) == 0:
                 mark_infeasible(posteriors, log_z, offsets)
                 return log_z, posteriors, alone.edges
 
         def prepare(part, cut, order, begin, end):
-            return _Sums(
+            return Sums(
                 self, part, cut, order, None if seq_weights is None else seq_weights[begin:end],
                 log_z[begin:end], posteriors[offsets[begin] : offsets[end]] if marginals else None,
                 counts,
@@ -292,7 +292,7 @@ class Chain(ScoredChain):
     def filter(self, frames, offsets, *, n_jobs=None):
         """P(x_t | y_0..y_t, a completion is feasible), (n_steps, S); NaN once no path is left."""
         self._check(frames, offsets)
-        by_node = partial(_by_node, self.graph, frames=frames)
+        by_node = partial(table_by_node, self.graph, frames=frames)
         return filter_marginals(self, frames, offsets, by_node, n_jobs)
 
     def draw_paths(self, frames, n_paths, random_state):
@@ -324,194 +324,6 @@ class Chain(ScoredChain):
         return steps, visits, steps / visits if visits > 0 else np.nan
 
 
-class _Sums:
-    """Forward-backward of some sequences; the ways to do it, from the fastest to the safest.
-
-    A way takes the numbers of sequences, fills in their likelihoods and marginals, adds to the
-    counts of the edges, and returns the sequences that it could not hold.
-    """
-
-    def __init__(self, chain, frames, offsets, order, seq_weights, log_z, posteriors, counts):
-        self.chain, self.graph = chain, chain.graph
-        self.frames, self.index = frames, frames.index
-        self.offsets, self.order, self.seq_weights = offsets, order, seq_weights
-        self.log_z, self.posteriors = log_z, posteriors
-        self.edges = np.zeros(len(chain.weights)) if counts else None
-        self.redo = np.zeros(len(log_z), dtype=np.uint8)
-
-    def run(self):
-        """Do it; the counts."""
-        left = np.arange(len(self.log_z))
-        ways = (
-            self.delays,
-            self.lanes,
-            self.two_ended,
-            self.blocks,
-            self.lanes_again,
-            self.log_space,
-        )
-        for way in ways[-1:] if self.chain.only_logs else ways:
-            left = way(left)
-            if len(left) == 0:
-                break
-        mark_infeasible(self.posteriors, self.log_z, self.offsets)
-        return self.edges
-
-    @cached_property
-    def scaled(self):
-        return scale_rows(self.frames.table, self.chain.smallest_weight)
-
-    def delays(self, chosen):
-        if self.chain.delays is None or (self.edges is not None and self.order is not None):
-            return chosen
-        sum_delayed(
-            self.chain, self.frames, self.offsets, self.order, self.seq_weights, chosen, self.log_z, self.redo,
-            self.posteriors, self.edges,
-        )  # fmt: skip
-        return np.flatnonzero(self.redo)
-
-    def lanes(self, chosen):
-        return self._lanes(self.order, chosen, self.offsets[-1])
-
-    def lanes_again(self, chosen):
-        """Lanes hold everything, even if most stay empty."""
-        lengths = self.offsets[chosen + 1] - self.offsets[chosen]
-        order = chosen[np.argsort(-lengths, kind="stable")]
-        chunk = 1
-        if self.posteriors is not None:
-            chunk = _lanes_chunk(int(lengths.max()), self.graph.n_nodes, self.graph.n_states)
-        if not chunk or self.graph.n_edges == 0 or not self.chain.for_lanes:
-            order = None
-        return self._lanes(order, chosen, chunk)
-
-    def _lanes(self, order, chosen, chunk):
-        chain = self.chain
-        if order is None:
-            return chosen
-        table, row_max = self.frames.table, None
-        if self.index is not None and not self.scaled[2].any():
-            table, row_max, _ = self.scaled
-        lanes_sums(
-            self.graph.layout, chain.weights, chain.smallest_weight, chain.first, table, row_max,
-            self.index, self.offsets, self.seq_weights, order, chunk, self.log_z, self.redo,
-            self.posteriors, self.edges,
-        )  # fmt: skip
-        return np.flatnonzero(self.redo)
-
-    def two_ended(self, chosen):
-        graph, chain = self.graph, self.chain
-        if not handles(graph.layout):
-            return chosen
-        two_ended(
-            graph.layout, chain.weights, chain.smallest_weight, chain.first, self.frames.table,
-            self.index, self.offsets, self.seq_weights, chosen, self.log_z, self.redo,
-            self.posteriors, self.edges,
-        )  # fmt: skip
-        return np.flatnonzero(self.redo)
-
-    def blocks(self, chosen):
-        graph, chain = self.graph, self.chain
-        table, row_max, row_lossy = self.scaled
-        table, by_node = _by_node(graph, table, self.frames)
-        entries = None if self.edges is None else np.zeros(len(chain.sum_entries))
-        forward_backward(
-            graph.layout, chain.weights, chain.sum_entries, chain.back_entries, chain.first,
-            table, by_node, row_max, row_lossy, self.index, self.offsets, self.seq_weights, chosen,
-            settings.table_bytes, self.log_z, self.redo, self.posteriors, entries,
-        )  # fmt: skip
-        if entries is not None:
-            self.edges += entries[graph.ahead.slot]
-        return np.flatnonzero(self.redo)
-
-    def log_space(self, chosen):
-        chain = self.chain
-        frames, levels = take_off_levels(self.frames)
-        log_z = np.zeros(len(self.log_z))
-        forward_backward_log(
-            self.graph.layout, chain.log_weights, chain.log_start, frames.table, self.index,
-            self.offsets, self.seq_weights, chosen, settings.table_bytes, log_z,
-            self.posteriors, self.edges,
-        )  # fmt: skip
-        add_levels(log_z, levels, frames, self.offsets)
-        self.log_z[chosen] = log_z[chosen]
-        return chosen[:0]
-
-
-def _decode(chain, frames, offsets, labels, n_jobs):
-    graph = chain.graph
-    chain._check(frames, offsets)
-    whole_numbers = labels is None or labels.dtype.kind in "iu"
-    if labels is None or not whole_numbers:
-        of_states = np.arange(graph.n_states, dtype=np.int64)
-    else:
-        of_states = labels.astype(np.int64)
-    path = np.empty(frames.n_steps, dtype=np.int64 if whole_numbers else labels.dtype)
-    log_prob = np.empty(len(offsets) - 1)
-
-    def prepare(part, cut, order, begin, end):
-        answer = path[offsets[begin] : offsets[end]]
-        found = answer if whole_numbers else np.empty(len(answer), dtype=np.int64)
-        decode = _decoding(chain, part, cut, order, of_states, found, log_prob[begin:end])
-
-        def run():
-            decode()
-            _decode_huge(chain, part, cut, of_states, found, log_prob[begin:end])
-            if not whole_numbers:
-                labels.take(found, out=answer, mode="clip")  # of an infeasible path, anything
-
-        return run
-
-    row_bytes = graph.n_nodes if graph.few_edges and graph.n_edges > 0 else None
-    if chain.delays is not None:
-        row_bytes = chain.delays.row_bytes
-    work_through(prepare, frames, offsets, n_jobs, row_bytes)
-    if labels is not None and whole_numbers:
-        path = path.astype(labels.dtype, copy=False)
-    return path, log_prob
-
-
-def _decoding(chain, frames, offsets, order, of_states, path, log_prob):
-    """What decodes some sequences when it is called."""
-    graph = chain.graph
-    if chain.delays is not None:
-        return partial(_decode_delayed, chain, frames, offsets, order, of_states, path, log_prob)
-    if order is not None:
-        return partial(
-            lanes_viterbi, graph.layout, chain.log_weights, chain.log_start, frames.table,
-            frames.index, offsets, order, of_states[graph.node_states], path, log_prob,
-        )  # fmt: skip
-    return _decoding_by_nodes(chain, frames, offsets, of_states, path, log_prob)
-
-
-def _decoding_by_nodes(chain, frames, offsets, of_states, path, log_prob):
-    of_nodes = of_states[chain.graph.node_states]
-    table, by_node = _by_node(chain.graph, frames.table, frames)
-    return partial(
-        viterbi, chain.graph.layout, chain.log_weights, chain._max_entries, chain.log_start, table,
-        by_node, frames.index, offsets, of_nodes, settings.table_bytes, path, log_prob,
-    )  # fmt: skip
-
-
-def _decode_delayed(chain, frames, offsets, order, of_states, path, log_prob):
-    for s in decode_delayed(chain, frames, offsets, order, of_states, path, log_prob):
-        part, cut = frames.of_sequences(offsets, s, s + 1), offsets[s : s + 2] - offsets[s]
-        answer = path[offsets[s] : offsets[s + 1]]
-        _decoding_by_nodes(chain, part, cut, of_states, answer, log_prob[s : s + 1])()
-
-
-def _decode_huge(chain, frames, offsets, of_states, path, log_prob):
-    """Again, if scores are so large that sums of them may have lost their digits."""
-    if len(log_prob) == 1:  # a short call is most of what numpy costs
-        if not HUGE < abs(log_prob[0]) < np.inf:
-            return
-    elif not (np.abs(log_prob) > HUGE).any(where=log_prob > -np.inf):
-        return
-    frames, levels = take_off_levels(frames)
-    if levels is not None:
-        _decoding(chain, frames, offsets, None, of_states, path, log_prob)()
-        add_levels(log_prob, levels, frames, offsets)
-
-
 def same(kept, given):
     """Whether two arrays have the same bits: numpy compares short ones ten times as slowly."""
     return kept.shape == given.shape and kept.tobytes() == given.tobytes()
@@ -520,32 +332,3 @@ def same(kept, given):
 def labelled(path, labels):
     """The labels of state indices, if there are any."""
     return path if labels is None else labels.take(path, mode="clip")
-
-
-def mark_infeasible(posteriors, log_z, offsets):
-    if posteriors is None or (len(log_z) == 1 and log_z[0] > -np.inf):
-        return
-    for s in (log_z == -np.inf).nonzero()[0]:
-        posteriors[offsets[s] : offsets[s + 1]] = np.nan
-
-
-def _lanes_chunk(n_steps, n_nodes, n_states):
-    """How many of the steps lanes keep at once, or None where that would be too much."""
-    most = settings.lanes_bytes_at_most
-    step, row = 64 * (5 * n_nodes + 2 * n_states), 64 * 2 * n_nodes
-    if step * n_steps <= most:
-        return n_steps
-    chunk = max(1, round(np.sqrt(n_steps * row / step)))
-    return chunk if step * chunk + row * n_steps / chunk <= most else None
-
-
-def _by_node(graph, table, frames):
-    """A table that few rows serve many steps with has one column per node; nothing is gathered.
-
-    Returns the table, and whether its columns are nodes.
-    """
-    if frames.index is None or 4 * len(table) > frames.n_steps:
-        return table, False
-    wide = np.zeros((len(table), WIDTH * graph.ahead.n_blocks))
-    wide[:, : graph.n_nodes] = table.take(graph.node_states, axis=1)
-    return wide, True

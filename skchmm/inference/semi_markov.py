@@ -8,9 +8,10 @@ import numpy as np
 from .._kernels.other.semi_layout import SemiLayout
 from .._kernels.other.semi_markov import segment_posteriors, segment_viterbi
 from ..emissions.base import check_size
-from .chain import Smoothed, labelled, mark_infeasible
+from .chain import Smoothed, labelled
 from .durations import survival
 from .schedule import spread
+from .sums import mark_infeasible
 
 
 class SegmentCounts(NamedTuple):

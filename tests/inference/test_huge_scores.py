@@ -12,7 +12,7 @@ from skchmm import ConstrainedHMM
 from skchmm._kernels.simd import instructions
 from skchmm.constraints import EndsIn
 from skchmm.emissions import Frames
-from skchmm.inference import chain as chains
+from skchmm.inference import sums
 from skchmm.inference.settings import settings as sizes
 from tests.oracles.predicates import holds
 from tests.oracles.strategies import compositions
@@ -103,9 +103,9 @@ def test_every_way_gives_what_exact_arithmetic_gives(problem, numbered):
     for first in [*WAYS, "log_space"]:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(sizes, "lanes_fill", 0)
-            patch.setattr(chains, "_lanes_chunk", lambda *_: 2)
+            patch.setattr(sums, "_lanes_chunk", lambda *_: 2)
             for way in WAYS[: [*WAYS, "log_space"].index(first)]:
-                patch.setattr(chains._Sums, way, lambda self, chosen: chosen)
+                patch.setattr(sums.Sums, way, lambda self, chosen: chosen)
             log_z = chain.log_likelihood(frames, offsets)
             for s in range(n):
                 one = np.arange(n) == s

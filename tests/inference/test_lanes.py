@@ -11,8 +11,7 @@ from skchmm._kernels.simd import instructions
 from skchmm.constraints import AtMostVisits, EndsIn, ExactVisits, Precedence, StartsIn
 from skchmm.emissions import Frames
 from skchmm.graph import AugmentedGraph
-from skchmm.inference import chain as chains
-from skchmm.inference import schedule
+from skchmm.inference import schedule, sums
 from skchmm.inference.chain import Chain
 from skchmm.inference.settings import settings as sizes
 from tests.oracles.strategies import compositions
@@ -23,7 +22,7 @@ STATES = ["A", "B", "C", "D"]
 def in_log_space(chain, frames, offsets, weights=None):
     with pytest.MonkeyPatch.context() as patch:
         for way in ("lanes", "two_ended", "blocks", "lanes_again"):
-            patch.setattr(chains._Sums, way, lambda self, chosen, *_: chosen)
+            patch.setattr(sums.Sums, way, lambda self, chosen, *_: chosen)
         return chain.smooth(frames, offsets, seq_weights=weights, counts=True)
 
 
@@ -39,7 +38,7 @@ def in_lanes(chain, frames, offsets, weights=None, n_jobs=None):
         patch.setattr(sizes, "lanes_fill", 0)
         patch.setattr(sizes, "lanes_bytes", 1 << 26)
         if chain.graph.n_edges > 0:
-            patch.setattr(chains._Sums, "blocks", None)  # they leave nothing
+            patch.setattr(sums.Sums, "blocks", None)  # they leave nothing
         args = {"n_jobs": n_jobs}
         path, log_prob = chain.decode(frames, offsets, **args)
         smoothed = chain.smooth(frames, offsets, seq_weights=weights, counts=True, **args)
@@ -54,10 +53,10 @@ def in_chunks(chain, frames, offsets, chunk, weights=None):
     """What lanes answer where only some steps are kept and the others computed twice."""
     with pytest.MonkeyPatch.context() as patch:
         for way in ("lanes", "two_ended", "blocks"):
-            patch.setattr(chains._Sums, way, lambda self, chosen: chosen)
-        patch.setattr(chains, "_lanes_chunk", lambda *_: chunk)
+            patch.setattr(sums.Sums, way, lambda self, chosen: chosen)
+        patch.setattr(sums, "_lanes_chunk", lambda *_: chunk)
         if chain.graph.n_edges > 0:
-            patch.setattr(chains._Sums, "log_space", None)  # nothing is left for it
+            patch.setattr(sums.Sums, "log_space", None)  # nothing is left for it
         return chain.smooth(frames, offsets, seq_weights=weights, counts=True)
 
 
@@ -193,7 +192,7 @@ def test_lanes_are_used_where_they_pay():
 
 def test_long_sequences_under_counting_rules_stay_out_of_log_space(monkeypatch):
     """Memory that grows with the square root of the steps, not with the steps."""
-    monkeypatch.setattr(chains._Sums, "log_space", None)
+    monkeypatch.setattr(sums.Sums, "log_space", None)
     monkeypatch.setattr(sizes, "lanes_bytes_at_most", 1 << 23)
     rng = np.random.default_rng(0)
     model = ConstrainedHMM.from_parameters(
@@ -201,10 +200,10 @@ def test_long_sequences_under_counting_rules_stay_out_of_log_space(monkeypatch):
     )
     n = 6000
     assert 64 * 5 * model.graph_.n_nodes * n > 1 << 27
-    assert chains._lanes_chunk(n, model.graph_.n_nodes, 3) < 100
+    assert sums._lanes_chunk(n, model.graph_.n_nodes, 3) < 100
     posteriors = model.predict_proba(rng.normal(size=(n, 3)) - [3, 0, 0])
     # 40 separate visits at least, whatever the observations say
     assert posteriors[:, 0].sum() >= 40 - 1e-9
     np.testing.assert_allclose(posteriors.sum(axis=1), 1.0, rtol=1e-10)
-    assert chains._lanes_chunk(10**6, 10**6, 3) is None
-    assert chains._lanes_chunk(10**3, 10, 10**4) == 1
+    assert sums._lanes_chunk(10**6, 10**6, 3) is None
+    assert sums._lanes_chunk(10**3, 10, 10**4) == 1

@@ -14,6 +14,7 @@ from skchmm.emissions import Frames
 from skchmm.graph import AugmentedGraph
 from skchmm.graph.augmented import WIDTH, Blocks
 from skchmm.inference import chain as chains
+from skchmm.inference import sums
 from skchmm.inference.chain import Chain
 from skchmm.inference.settings import settings as sizes
 
@@ -115,6 +116,7 @@ def check_two_ended(chain, table, index, offsets, monkeypatch, instruction_sets,
     monkeypatch.setattr(sizes, "lanes_fill", 9)
     with monkeypatch.context() as patch:
         patch.setattr(chains, "handles", lambda layout: False)
+        patch.setattr(sums, "handles", lambda layout: False)
         expected = chain.smooth(Frames(table, index), offsets, seq_weights=weights, counts=True)
     for name, k in instruction_sets.items():
         instructions.use_instruction_set(k)
