@@ -1,12 +1,13 @@
 """Synthetic problems: exact draws from the constrained prior."""
 
 from collections.abc import Hashable, Sequence
-from numbers import Integral
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from sklearn.utils import Bunch, check_random_state
 
+from .._numbers import is_whole
 from ..constraints import ExactVisits, ForbiddenEdges, NoReentry, Precedence, StartsIn
 from ..constraints.compile import compile
 from ..graph import AugmentedGraph
@@ -74,6 +75,8 @@ def make_chain(
         *(NoReentry(a) for a in chain[:-1]),
         ForbiddenEdges(skips),
     ]
+    if not (_is_number(noise) and 0 <= noise <= 1):
+        raise ValueError(f"noise must be a probability, got {noise!r}.")
     S, K = len(states), 8
     emissionprob = (1 - noise) * np.eye(S, K) + noise / K
     random_state = check_random_state(random_state)
@@ -144,6 +147,14 @@ def make_protocol(
     >>> data.X[0].shape, str(data.y[0][0])
     ((100, 6), 'sitting')
     """
+    listed = isinstance(activities, (list, tuple, np.ndarray))
+    if not listed or getattr(activities, "ndim", 1) != 1 or len(activities) == 0:
+        raise ValueError(f"activities must be a list of labels, got {activities!r}.")
+    if not is_whole(n_features) or n_features < 1:
+        raise ValueError(f"n_features must be a positive integer, got {n_features!r}.")
+    for name, value in (("separation", separation), ("subject", subject)):
+        if not (_is_number(value) and 0 <= value < np.inf):
+            raise ValueError(f"{name} must be a standard deviation, at least 0, got {value!r}.")
     activities = tuple(activities)
     states = (*activities, rest)
     constraints = [
@@ -188,9 +199,16 @@ class _Problem:
 
     def draw(self, n_sequences, n_steps, random_state):
         """A list of paths of state numbers; those of one length are drawn together."""
-        if isinstance(n_steps, Integral):
-            n_steps = (n_steps, n_steps)
-        low, high = n_steps
+        if not is_whole(n_sequences) or n_sequences < 1:
+            raise ValueError(f"n_sequences must be a positive integer, got {n_sequences!r}.")
+        span = (n_steps, n_steps) if is_whole(n_steps) else n_steps
+        span = tuple(span) if isinstance(span, (tuple, list)) else ()
+        if len(span) != 2 or not all(map(is_whole, span)) or not 1 <= span[0] <= span[1]:
+            raise ValueError(
+                "n_steps must be a positive integer, or the smallest and the largest number of "
+                f"steps, got {n_steps!r}."
+            )
+        low, high = span
         lengths = random_state.randint(low, high + 1, size=n_sequences)
         paths = [None] * n_sequences
         for length in np.unique(lengths):
@@ -218,8 +236,12 @@ class _Problem:
         )
 
 
+def _is_number(value):
+    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
+
+
 def _sticky(n_states, stay):
-    if not 0 < stay < 1:
+    if not (_is_number(stay) and 0 < stay < 1):
         raise ValueError(f"stay must be a probability between 0 and 1, got {stay!r}.")
     transmat = np.full((n_states, n_states), (1 - stay) / (n_states - 1))
     np.fill_diagonal(transmat, stay)

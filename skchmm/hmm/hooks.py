@@ -177,7 +177,10 @@ def labels_or_lengths(X, y, lengths):
         return y, lengths
     if getattr(X, "shape", None) == () or not hasattr(X, "__len__"):
         return y, lengths  # no rows: what reads them says so
-    values = np.asarray(y)
+    try:
+        values = np.asarray(y)
+    except ValueError:  # lists of different lengths
+        values = np.empty((0, 0))
     n = X.shape[0] if hasattr(X, "shape") else len(X)
     if values.ndim != 1 or (values.dtype.kind == "f" and len(values) != n):
         raise ValueError(

@@ -173,3 +173,10 @@ def test_models_that_are_none():
         assert part in str(caught.value)
     with pytest.raises(ValueError, match="template -> activities"):
         declare.from_pm4py([("a", "b")])
+
+
+def test_a_file_that_is_no_text(tmp_path):
+    path = tmp_path / "model.decl"
+    path.write_bytes(b"activity a\n\x80")
+    with pytest.raises(ValueError, match=r"model\.decl is not a text in UTF-8"):
+        declare.read_decl(path)

@@ -72,3 +72,23 @@ def test_impossible_requests():
         make_chain(1, 3)  # there are four states to go through
     with pytest.raises(ValueError, match="stay"):
         make_chain(1, 10, stay=1.5)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"n_sequences": 0}, "n_sequences must be a positive integer, got 0"),
+        ({"n_steps": (5, 2)}, r"n_steps must be .* got \(5, 2\)"),
+        ({"n_steps": None}, "n_steps must be"),
+        ({"stay": None}, "stay must be a probability"),
+        ({"activities": None}, "activities must be a list of labels"),
+        ({"activities": []}, "activities must be a list of labels"),
+        ({"n_features": 1.5}, "n_features must be a positive integer"),
+        ({"subject": -1}, "subject must be a standard deviation"),
+    ],
+)
+def test_parameters_that_cannot_be(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        make_protocol(**{"n_sequences": 2, "n_steps": 40} | wrong)
+    with pytest.raises(ValueError, match="noise must be a probability"):
+        make_chain(2, 40, noise=2.0)

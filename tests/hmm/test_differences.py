@@ -289,3 +289,15 @@ def test_a_million_states_are_refused_in_words(kind):
     times = {"times": [0.0, 1.0]} if kind is CTConstrainedHMM else {}
     with pytest.raises(ValueError, match=r"1,000,000 states, but at most"):
         kind(10**6).fit(np.zeros((2, 1)), **times)
+
+
+@pytest.mark.parametrize("n_samples", [0, -1, 2.0, None])
+def test_numbers_of_draws_that_cannot_be(n_samples):
+    model = ours.PoissonHMM(1, random_state=0).fit([[1], [2]])
+    with pytest.raises(ValueError, match="n_samples must be a positive integer"):
+        model.sample(n_samples)
+
+
+def test_a_second_argument_of_lists_of_different_lengths():
+    with pytest.raises(ValueError, match="The second argument must be lengths"):
+        ours.GaussianHMM(1).fit([[1.0], [2.0]], [[], [None]])

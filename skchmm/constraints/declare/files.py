@@ -56,8 +56,11 @@ def read_decl(path: str | os.PathLike[str]) -> list[Constraint]:
     ...     declare.read_decl(path)
     [LTLf('G(order -> F pay)')]
     """
-    with open(path, encoding="utf-8-sig") as file:
-        text = file.read()
+    try:
+        with open(path, encoding="utf-8-sig") as file:
+            text = file.read()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not a text in UTF-8: {error.reason}.") from None
     return read_text(text, os.fspath(path))
 
 
