@@ -332,8 +332,8 @@ class _Sums:
         if self.chain.delays is None or (self.edges is not None and self.order is not None):
             return chosen
         sum_delayed(
-            self.chain, self.frames, self.offsets, self.order, self.seq_weights, chosen, self.log_z, self.redo,
-            self.posteriors, self.edges,
+            self.chain, self.frames, self.offsets, self.order, self.seq_weights, chosen,
+            self.log_z, self.redo, self.posteriors, self.edges,
         )  # fmt: skip
         return np.flatnonzero(self.redo)
 
