@@ -168,6 +168,17 @@ def test_beam():
     ends_soon(lambda: hmm.predict(X))
 
 
+@pytest.mark.parametrize("method", ["predict", "predict_proba"])
+def test_delay_lines_in_lanes(method, monkeypatch):
+    monkeypatch.setattr(sizes, "lanes_bytes", 1 << 40)
+    rules = [MinDuration(label, 300) for label in "ab"]
+    hmm = ConstrainedHMM.from_parameters(
+        [0.5, 0.5], [[0.9, 0.1], [0.2, 0.8]], states=["a", "b"], emission=COIN, constraints=rules
+    )
+    X = np.tile(SYMBOLS, (60, 1))
+    ends_soon(lambda: getattr(hmm, method)(X, lengths=[1000] * (len(X) // 1000)))
+
+
 def test_compilation():
     rules = MinDuration("a", 4000) & AtMostVisits("b", 400) & AtMostVisits("c", 3)
     ends_soon(lambda: compile(rules, ["a", "b", "c"], max_nodes=10**9))

@@ -89,7 +89,7 @@ cdef inline bint make_compact(const Graph *g, const Core *core, const double *we
 
 cdef inline double least_kept(const LaneCore *c, const Compact *compact,
                               double smallest) noexcept nogil:
-    """The least that a place keeps in a step, where each has an edge to itself; or the least weight."""
+    """The least that a place keeps in a step if all lead to themselves; or the least weight."""
     cdef int64_t m, k
     cdef double least = 1.0, kept
     for m in range(c.n_plain):

@@ -1,4 +1,4 @@
-"""Groups of steps with the same exponents, for sums of 8 sequences side by side; see lanes_sums.pyx."""
+"""Groups of steps with the same exponents, for sums of 8 sequences at once; see lanes_sums.pyx."""
 from libc.stdint cimport int8_t, int32_t, int64_t
 from libc.string cimport memcmp, memcpy, memset
 
@@ -59,12 +59,12 @@ cdef inline void set_nothing(double *e, int64_t n) noexcept nogil:
 
 
 cdef inline bint choose(const Job *job, Work *w, const int32_t *first, const int32_t *others,
-                 int lanes) noexcept nogil:
+                        int lanes) noexcept nogil:
     """Exponents for a group, from those of now and what is reached; whether it is a single step."""
-    cdef int64_t P = job.c.n_plain, size = P * LANES * sizeof(double), i
+    cdef int64_t P = job.c.n_plain, size = P * LANES * sizeof(double), _
     cdef bint single
     memcpy(w.closed, w.reached, size)
-    for i in range(P):
+    for _ in range(P):
         memcpy(w.fresh, w.closed, size)
         delay_lanes_reach(P, first, others, w.closed, w.closed)
         if memcmp(w.fresh, w.closed, size) == 0:
@@ -96,7 +96,7 @@ cdef inline int64_t next_ahead(const LaneCore *c, const Work *w, int64_t l,
 
 
 cdef inline int64_t begin_ahead(const Job *job, const Group *group, Work *w, int64_t g,
-                         int64_t t) noexcept nogil:
+                                int64_t t) noexcept nogil:
     """Group g begins at step t; where it ends."""
     cdef const LaneCore *c = &job.c
     cdef int64_t P = c.n_plain, L = c.n_lines, width = (P + L) * LANES, l, k, u, end
@@ -146,7 +146,7 @@ cdef inline int64_t begin_ahead(const Job *job, const Group *group, Work *w, int
 
 
 cdef inline int64_t come_back(const LaneCore *c, const Group *group, Work *w, int64_t l,
-                       int64_t t) noexcept nogil:
+                              int64_t t) noexcept nogil:
     """The exponents of what follows the head of a line at step t, and which lanes end inside.
 
     Returns the last step before t at which that is another matter.
@@ -195,8 +195,8 @@ cdef inline void wake(const Job *job, const Group *group, Work *w, int64_t t) no
                 w.run[l * LANES + lane], w.run_e[l * LANES + lane] = 1.0, 0.0
 
 
-cdef inline int64_t begin_back(const Job *job, const Group *group, Work *w, int64_t g,
-                        int64_t t, bint *single) noexcept nogil:
+cdef inline int64_t begin_back(const Job *job, const Group *group, Work *w, int64_t g, int64_t t,
+                               bint *single) noexcept nogil:
     """Group g goes back from step t on; its first step. w.e: the exponents of its rows."""
     cdef const LaneCore *c = &job.c
     cdef int64_t P = c.n_plain, L = c.n_lines, l, u, begin, active = active_at(group, t)

@@ -70,7 +70,8 @@ cdef struct Job:
     Work *works                  # one per thread
 
 
-cdef inline int new_groups(Memory memory, int64_t longest, int64_t P, int64_t L, Groups *g) except -1:
+cdef inline int new_groups(Memory memory, int64_t longest, int64_t P, int64_t L,
+                           Groups *g) except -1:
     g.of_step = <int32_t *> memory.room(longest * sizeof(int32_t))
     g.begin = <int64_t *> memory.room((longest + 1) * sizeof(int64_t))
     g.end = <int64_t *> memory.room((longest + 1) * sizeof(int64_t))

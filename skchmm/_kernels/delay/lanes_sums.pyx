@@ -9,7 +9,7 @@ O(edges + lines) vector operations per step of all 8.
 """
 from libc.math cimport INFINITY, M_LN2, exp, frexp, ldexp, log
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
-from libc.string cimport memcmp, memcpy, memset
+from libc.string cimport memcpy, memset
 
 from ..lanes.edges cimport LANES, Group, active_at, n_groups, read_group, rows_of
 from ..shared.interrupt cimport stopped

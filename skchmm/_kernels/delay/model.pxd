@@ -155,7 +155,7 @@ cdef inline void first_row(Model *p, int64_t origin, double *out) noexcept nogil
 
 
 cdef inline void finish(Model *p, int64_t T, const double *row, double total,
-                 double *log_z) noexcept nogil:
+                        double *log_z) noexcept nogil:
     """The sum over all paths, from the last row."""
     cdef const Core *c = p.core
     cdef int64_t m, N = c.n_places
