@@ -16,8 +16,9 @@ from .race import HEADER, SUMMARY, summary
 HERE = Path(__file__).parent
 RACES = (
     "own", "durations", "rules", "catalogs", "roofline", "chromosome", "paper_times",
-    "librosa_viterbi", "crfsuite_perceptron", "dynamax_inference", "expm", "conin_map", "hmmlearn_inference",
-    "hmmlearn_em", "hmmlearn_small", "pm4py_alignments", "openfst", "msm", "everyday",
+    "librosa_viterbi", "crfsuite_perceptron", "dynamax_inference", "expm", "conin_map",
+    "hmmlearn_inference", "hmmlearn_em", "hmmlearn_small", "pm4py_alignments", "openfst", "msm",
+    "everyday",
 )  # fmt: skip
 PACKAGES = (
     "skchmm", "numpy", "scipy", "scikit-learn", "hmmlearn", "conin", "librosa", "numba",

@@ -1,4 +1,4 @@
-"""Rows whose nodes drift apart: one sequence at a time, nothing is lost and nothing left to others."""
+"""Nodes that drift apart, one sequence at a time: nothing is lost, and nothing left to others."""
 
 import re
 from itertools import product
