@@ -24,10 +24,7 @@ How time grows
 Written by ``python -m benchmarks.growth``. The exponent is the slope of log time on log size over
 the larger half of the sizes, where fixed costs no longer count. What theory says: 1 in the length
 of a sequence, in the number of sequences and in the size of the controller (edges grow with it), 2
-in the number of states. *EM* is a fit of one iteration, with the E-step that ends it. Where
-posteriors jump with the size of the controller, the nodes of a row have drifted further apart than
-a double holds, and the sequence is done again by the kernel that keeps an exponent for each, in one
-of its eight lanes.
+in the number of states. *EM* is a fit of one iteration, with the E-step that ends it.
 """
 
 

@@ -15,9 +15,10 @@ from .race import HEADER, SUMMARY, summary
 
 HERE = Path(__file__).parent
 RACES = (
-    "own", "durations", "catalogs", "roofline", "chromosome", "paper_times", "librosa_viterbi",
-    "crfsuite_perceptron", "dynamax_inference", "expm", "gaps", "conin_map", "hmmlearn_inference",
-    "hmmlearn_em", "hmmlearn_small", "pm4py_alignments", "openfst", "msm", "everyday",
+    "own", "durations", "rules", "catalogs", "roofline", "chromosome", "paper_times",
+    "librosa_viterbi", "crfsuite_perceptron", "dynamax_inference", "expm", "gaps", "conin_map",
+    "hmmlearn_inference", "hmmlearn_em", "hmmlearn_small", "pm4py_alignments", "openfst", "msm",
+    "everyday",
 )  # fmt: skip
 PACKAGES = (
     "skchmm", "numpy", "scipy", "scikit-learn", "hmmlearn", "conin", "librosa", "numba",

@@ -80,11 +80,11 @@ cdef inline void take_kept(Exponents *x, int64_t stride, int64_t c) noexcept nog
 cdef inline void spread_out(const Graph *g, const double *edge_weights,
                             double *sizes) noexcept nogil:
     """Raise each size to SLACK below that of any node before it."""
-    cdef int64_t e, m, k, i
+    cdef int64_t e, m, k, _round
     cdef bint changed = True
     cdef const int32_t *start
     cdef double top
-    for i in range(ROUNDS):
+    for _round in range(ROUNDS):
         if not changed:
             return
         changed = False

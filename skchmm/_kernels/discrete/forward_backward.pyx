@@ -310,7 +310,7 @@ cdef int lost_behind(const Graph *g, const Model *p, int64_t e, const double *be
 
 cdef int backward(const Graph *g, const Model *p, Emit *emit, int64_t origin, int64_t T, Work *w,
                   double *gamma, double *counts) noexcept nogil:
-    cdef int64_t N = g.stride, S = g.n_states, stop = origin + T, c, t, n = 0, e = 0, begin, m
+    cdef int64_t N = g.stride, S = g.n_states, stop = origin + T, c, t, n = 0, e = 0, begin
     cdef int64_t last_chunk = n_chunks(&w.alpha, T) - 1
     cdef int tiny = 0
     cdef double mass = 0.0, top = 1.0
@@ -355,8 +355,8 @@ cdef int backward(const Graph *g, const Model *p, Emit *emit, int64_t origin, in
                 if tiny:
                     return REDO
                 continue
-            # The first row of a chunk, whose predecessor lies elsewhere, or a lossy one, or one with
-            # new exponents.
+            # The first row of a chunk, whose predecessor lies elsewhere, a lossy one, or one that
+            # has new exponents.
             put_gamma(&shared, alpha, w.beta, 1.0 / mass, gamma + (origin + t) * S)
             if w.x.n > 0 and w.x.at[w.x.n - 1] == t:
                 if counts != NULL:

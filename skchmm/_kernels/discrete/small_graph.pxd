@@ -1,8 +1,8 @@
 """Graphs of up to 16 nodes in one row of vectors: where each node lies, weights, what leads where.
 
 A graph that runs in one direction, as the parts of a gene or the stages of a protocol do, is a
-*band*: in some order of its nodes every edge but one, at most, leads from a node to itself or to the
-next one. Then a step is two or three vector operations, however many nodes there are.
+*band*: in some order of its nodes every edge but one, at most, leads from a node to itself or to
+the next one. Then a step is two or three vector operations, however many nodes there are.
 """
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset

@@ -195,13 +195,13 @@ cdef bint place(Sweep *w, End *end, int64_t n, double *total) noexcept nogil:
 
 cdef void add_up(const Sweep *w, const End *end, int64_t n) noexcept nogil:
     """The marginals of the last n steps of an end, by state."""
-    cdef int64_t i, k
+    cdef int64_t _step, k
     cdef const int32_t *first = w.first
     cdef double *gamma = w.gamma + end.at * w.S
     cdef const double *row = end.out
     if end.step == 0:
         return
-    for i in range(n):
+    for _step in range(n):
         for k in range(w.S):
             gamma[k] = row[first[k]] if first[k] >= 0 else 0.0
         for k in range(w.n_others):
@@ -350,13 +350,13 @@ cdef bint begin_both(Sweep *w, int64_t origin, int64_t T, double *total) noexcep
 cdef bint approach(Sweep *w, Watch *watch, int64_t n_ahead, int64_t n_back, int mode,
                    double *total) noexcept nogil:
     """So many steps of each; the numbers differ by a few at most."""
-    cdef int64_t both = min(n_ahead, n_back), i
+    cdef int64_t both = min(n_ahead, n_back), _step
     if not advance_far(w, watch, both, mode, total):
         return False
-    for i in range(n_ahead - both):
+    for _step in range(n_ahead - both):
         if not advance(w, &w.ahead, &w.idle, 1, mode, total):
             return False
-    for i in range(n_back - both):
+    for _step in range(n_back - both):
         if not advance(w, &w.idle, &w.back, 1, mode, total):
             return False
     return True

@@ -5,7 +5,7 @@
 #include "lanes/side.h"
 
 /* Sums of 8 sequences are kept within these bounds. */
-#define LANES_LOW 1e-60
+#define LANES_LOW 1e-30
 #define LANES_HIGH 1e20
 /* Ratios below e^-this are not held: exponents would grow beyond the whole numbers of doubles. */
 #define LANES_RATIO 1e8

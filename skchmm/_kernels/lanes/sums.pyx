@@ -53,8 +53,8 @@ cdef enum:
     COUNTS = 1 << 20             # and how many of these there are at most
 
 # A sum beyond these needs care; in uneven lanes weights were raised to the least.
-cdef double LOW = 1e-115, LOW_UNEVEN = 1e-75, HIGH = 1e140
-cdef double NEAR_LOW = 1e-40, NEAR_HIGH = 1e10
+cdef double LOW = 1e-115, LOW_UNEVEN = 1e-40, HIGH = 1e140
+cdef double NEAR_LOW = 1e-20, NEAR_HIGH = 1e10
 cdef double CLOSE = 1e20
 
 
