@@ -85,6 +85,8 @@ for schema, paths in {
     run("check-jsonschema", "--builtin-schema", f"vendor.{schema}", *paths)
 run("zizmor", "--offline", "--quiet", "--min-severity", "medium", ".github")
 lint_workflows(workflows)
+scripts = [p for p in sorted((ROOT / ".ci").iterdir()) if p.is_file() and p.suffix == ""]
+run("shellcheck", *scripts)
 check_version()
 check_data()
 if wrong:
