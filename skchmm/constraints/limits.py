@@ -9,7 +9,7 @@ MAX_DEPTH = 64  # constraints within constraints; copying and saving them takes 
 MAX_PARTS = 100_000  # of a combination of constraints
 MAX_VALUES = 1_000_000  # in a specification, labels and all
 _LEAST_WORK = 3_000_000
-COST_OF_RULE = 800  # of several, for each epoch, whatever its size; in steps of `Work`
+COST_OF_RULE = 500  # of several, for each epoch, whatever its size; in steps of `Work`
 COST_OF_PART = 20  # of a text, which was read before; in steps of `Work`
 
 
@@ -24,8 +24,8 @@ class Work:
     rules counts for all of them.
     """
 
-    def __init__(self, max_nodes, scale=1):
-        self.left = scale * max(_LEAST_WORK, 3 * max_nodes)
+    def __init__(self, max_nodes):
+        self.left = max(_LEAST_WORK, 3 * max_nodes)
         self.whole = _whole.get()
 
     def spend(self, steps):
@@ -39,8 +39,8 @@ class Work:
 
 
 def build_all(parts, build, max_nodes, tell=None):
-    """The controllers of several rules, within about two seconds for all of them."""
-    work = Work(max_nodes, scale=2)
+    """The controllers of several rules, within about a second and a half for all of them."""
+    work = Work(max_nodes)
     token = _whole.set(work)
     controllers = []
     try:

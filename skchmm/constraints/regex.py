@@ -1,6 +1,7 @@
 """Regular expressions over labels."""
 
 from collections.abc import Hashable
+from functools import lru_cache
 
 from ..exceptions import ControllerTooLargeError
 from .base import Constraint
@@ -10,6 +11,7 @@ from .syntax import Parser, label_numbers
 
 _TOKEN = r"""(?P<symbol>\[\^|[()|*+?.\[\]{}])|(?P<label>[^\s()|*+?.\[\]{}^'"\\]+)"""
 _DIGITS = 18
+_SHORT = 500  # letters of a pattern that is remembered
 _STARS = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 
 
@@ -115,6 +117,14 @@ class _PatternParser(Parser):
         self.fail(otherwise)
 
 
+def _parse(pattern):
+    return _PatternParser(pattern).parse()
+
+
+# Comparing, hashing and building all read the pattern.
+_remembered = lru_cache(maxsize=4096)(_parse)
+
+
 def _labels(program):
     return [label for kind, *values in program if kind == "set" for label in values[1]]
 
@@ -172,7 +182,7 @@ class Regex(Constraint):
         if not isinstance(self.pattern, str):
             raise self._error(f"pattern must be a string, got {self.pattern!r}")
         try:
-            return _PatternParser(self.pattern).parse()
+            return (_remembered if len(self.pattern) <= _SHORT else _parse)(self.pattern)
         except ValueError as error:
             raise self._error(str(error)) from None
 

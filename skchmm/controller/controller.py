@@ -375,13 +375,12 @@ class Controller(AligningMixin):
                 f"it has {len(self.accept):,} states, "
                 f"{limit_in_words(max_nodes, len(states), len(self.epochs))}"
             )
-        return Controller(
-            states,
-            self.tables[:, :, label_of],
-            self.accept,
-            epochs=self.epochs,
-            horizon=self.horizon,
-        )
+        tables = self.tables[:, :, label_of]
+        wide = Controller(states, tables, self.accept, epochs=self.epochs, horizon=self.horizon)
+        # A walk through labels that are first met in their order numbers the states as before.
+        first = list(dict.fromkeys(label_of.tolist()))
+        wide._is_minimal = self._is_minimal and first == list(range(len(self.states)))
+        return wide
 
     # ---------------------------------------------------------- consistency
     @property

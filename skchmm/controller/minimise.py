@@ -5,9 +5,13 @@ it and in later ones. The partition of the last epoch comes first; that of each 
 refines the one after it.
 """
 
+from functools import lru_cache
+
 import numpy as np
 
 from .._kernels.other import automata
+
+_SMALL = 1024  # entries of tables that are worth remembering
 
 
 def coarsest_partition(keys, tails, labels, heads):
@@ -39,6 +43,28 @@ def trimmed(tables, accept):
 
 
 def minimal_tables(tables, accept):
+    """Trimmed, minimal and canonically numbered: tables and accept; small ones are remembered.
+
+    Rules of one shape that begin at different steps have the same tables.
+    """
+    if tables.size > _SMALL:
+        return _minimal(tables, accept)
+    tables, accept = np.ascontiguousarray(tables), np.ascontiguousarray(accept)
+    return _remembered(
+        tables.tobytes(), tables.shape, tables.dtype.str, accept.tobytes(), accept.dtype.str
+    )
+
+
+@lru_cache(maxsize=256)
+def _remembered(tables, shape, dtype, accept, accept_dtype):
+    tables = np.frombuffer(tables, dtype=dtype).reshape(shape)
+    found = _minimal(tables, np.frombuffer(accept, dtype=accept_dtype))
+    for array in found:
+        array.setflags(write=False)  # it is handed out again
+    return found
+
+
+def _minimal(tables, accept):
     """Trimmed, minimal and canonically numbered: tables and accept.
 
     `accept` may be numbers: states with different ones are different, and 0 does not accept.

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from .._kernels.other import automata
 from ..exceptions import ControllerTooLargeError
-from .checking import check_paths, limit_in_words, most_states
+from .checking import check_paths, most_states
 from .controller import Controller
 from .minimise import minimal_tables
 from .products import intersection
@@ -265,9 +265,8 @@ def _narrow(product, hard, max_nodes):
     epochs, left, _, rows, tables = _reach(product, hard, max_nodes)
     if rows is None:
         raise ControllerTooLargeError(
-            "The controller of the soft rules, with the other rules, has "
-            f"{limit_in_words(max_nodes, len(product.states), len(epochs))} states; "
-            "raise max_nodes."
+            "The controller of the soft rules, with the other rules, has more states than "
+            f"max_nodes={max_nodes:,} allows; raise it."
         )
     mine, other = rows[:, 0], rows[:, 1]
     return SoftController(
@@ -282,10 +281,10 @@ def _times(product, rule, k, names, max_nodes):
     epochs, left, right, rows, tables = _reach(product, rule, max_nodes)
     if rows is None:
         raise ControllerTooLargeError(
-            f"The controller of {len(names)} soft rules, with the hard ones, has "
-            f"{limit_in_words(max_nodes, len(product.states), len(epochs))} states, at the latest "
-            f"with {names[k]}. Every soft rule has to be remembered until it is broken; give fewer "
-            "of them, or raise max_nodes."
+            f"The controller of {len(names)} soft rules, with the hard ones, has more states than "
+            f"max_nodes={max_nodes:,} allows, at the latest with {names[k]}. Every "
+            "soft rule has to be remembered until it is broken; give fewer of them, or raise "
+            "max_nodes."
         )
     mine, new = rows[:, 0], rows[:, 1]
     return SoftController(
@@ -296,12 +295,18 @@ def _times(product, rule, k, names, max_nodes):
     ).minimal()  # fmt: skip
 
 
+_WIDER = 2  # columns that minimising may have, besides those of a table
+
+
 def _reach(product, other, max_nodes):
     """Epochs of both, which of each these are, and reachable pairs of states with their tables."""
     epochs = np.union1d(product.epochs, other.epochs)
     left = np.searchsorted(product.epochs, epochs, side="right") - 1
     right = np.searchsorted(other.epochs, epochs, side="right") - 1
     limit = most_states(max_nodes, len(product.states), len(epochs))
+    # Minimising has a column for each label and each set of rules that a step breaks.
+    n_sets = len(np.unique(product.steps)) + 1
+    limit = min(limit, _WIDER * limit // n_sets)
     rows, tables = automata.product([product.tables[left], other.tables[right]], True, limit)
     return epochs, left, right, rows, tables
 

@@ -19,6 +19,7 @@ LIMITED = """
 import json, resource, sys, time
 from skchmm import compile
 from skchmm.constraints import *
+from skchmm.constraints import declare
 states = ["a", "b", "c"]
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (used + 500 * 2**20,) * 2)
@@ -66,6 +67,11 @@ OTHERS = {
     "visits of many labels": "compile(ExactVisits(0, 400_000), range(1_000))",
     "occupancy": "compile(Occupancy(0, 10**6, 10**18), range(10))",
     "a limit of ten": 'compile(Regex("a{11}"), states, max_nodes=10)',
+    "forty soft rules": "compile([Soft(AtMostVisits(k, 1), 1.0) for k in range(40)], range(40))",
+    "thousands of windows": 'compile([Window("a", k, k + 9) for k in range(5_000)], states)',
+    "thousands of patterns": "compile([Regex('.* a ' + 'b ' * (k % 50) + '.* c{%d}' % (k // 50))"
+    " for k in range(50, 5_000)], states)",
+    "limits on forty labels": "compile([declare.Absence(k, 2) for k in range(40)], range(40))",
     "a table of Regex": 'compile(Regex("s1{90000}"), [f"s{i}" for i in range(2_000)])',
 }
 

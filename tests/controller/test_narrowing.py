@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 import skchmm
 from skchmm import Controller
-from skchmm.constraints import AtMostVisits, Window, declare
+from skchmm.constraints import AtMostVisits, EndsIn, Window, declare
 from skchmm.controller import intersection, products
+from skchmm.controller.narrowing import independent
 from tests.oracles.automata import controllers
 from tests.oracles.paths import all_paths, verdicts
 
@@ -94,3 +95,21 @@ def test_hundreds_of_rules_need_few_joint_states():
     assert len(rules) == 190 and len(controller.accept) <= 21
     assert controller.accepts(["x00", "x03", "x03", "x19"])
     assert not controller.accepts(["x00", "x19", "x03"])
+
+
+def test_labels_of_their_own_multiply_the_rest():
+    """Rules that name different labels have nothing to say about each other."""
+    pairs = [
+        declare.Response("a", "b"),
+        declare.Precedence("b", "c"),
+        declare.NotSuccession("c", "a"),
+    ]
+    core = skchmm.compile([*pairs, *(declare.Absence(label, 2) for label in "abc")], list("abcxyz"))
+    rare = [f"r{k}" for k in range(8)]
+    limits = [declare.Absence(label, 2) for label in [*"abc", *rare]]
+    found = skchmm.compile([*pairs, *limits], [*"abcxyz", *rare])
+    assert found.n_states == core.n_states * 2 ** len(rare)
+    labels = [*"abcxyz", *rare, *"uvw"]
+    groups = independent(factors([*pairs, *limits, EndsIn(rare)], labels))
+    # what names many labels joins no groups, but goes with one of them
+    assert sorted(map(len, groups)) == [1] * (len(rare) - 1) + [2, len(pairs) + 3]

@@ -2,12 +2,13 @@
 
     value_t(m) = max_n (value_{t-1}(n) + log exp(Q gap_t)[n, m]) + log_b(y_t, state(m))
 
-A row is sum_k Poisson(k; q gap) (P^k)[n, :] over what node n can reach, P = I + Q / q. The powers are
-shared by all gaps, and a row is computed for some steps at once, while its powers are at hand. What is
-long is made of rungs of a ladder of doublings besides, by which rows are multiplied.
+A row is sum_k Poisson(k; q gap) (P^k)[n, :] over what node n can reach, P = I + Q / q. All gaps
+share the powers, and a row is computed for some steps at once, while its powers are at hand. What
+is long is made of rungs of a ladder of doublings besides, by which rows are multiplied.
 
-Entries of which too little is computed are taken for a bound from above, and so are values that are no
-more than LEAST of the largest. A best path that meets no bound is the best one whatever they stand for.
+Entries of which too little is computed are taken for a bound from above, and so are values that
+are no more than LEAST of the largest. A best path that meets no bound is the best one whatever they
+stand for.
 """
 from libc.math cimport INFINITY, exp, log
 from libc.stdint cimport int32_t, int64_t
