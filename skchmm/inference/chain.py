@@ -1,7 +1,7 @@
 """Exact inference on an augmented graph in discrete time: what can be asked.
 
-Which kernel answers is chosen in `decoding.py` and `sums.py`, by the thresholds in `settings.py`;
-who works on which sequences is in `schedule.py`.
+Which kernel decodes is chosen here, which one sums in `sums.py`, by the thresholds in
+`settings.py`; who works on which sequences is in `schedule.py`.
 """
 
 from functools import cached_property, partial
@@ -13,18 +13,18 @@ import numpy as np
 from .._kernels.discrete.draws import draw_paths
 from .._kernels.discrete.log_space import forward_backward_log
 from .._kernels.discrete.two_ended import handles
+from .._kernels.discrete.viterbi import viterbi
+from .._kernels.lanes.viterbi import lanes_viterbi
 from ..emissions.base import check_size
 from ..graph.augmented import WIDTH
 from ..graph.completion import Live, positions_of_death
-from .decoding import decode
-from .delayed import max_entries, products_of
+from .delayed import decode_delayed, max_entries, products_of
 from .filtering import filter_marginals
 from .kbest import iterate_paths
-from .levels import add_levels, take_off_levels
+from .levels import HUGE, add_levels, take_off_levels
 from .schedule import spread, work_through
 from .settings import settings
 from .sums import Sums, mark_infeasible
-from .tables import table_by_node
 
 FIRST = np.zeros(1, dtype=np.int64)  # the number of the first sequence
 LOG_SMALLEST = -600.0  # well above the logarithm of the smallest double
@@ -93,6 +93,17 @@ class ScoredChain:
         if self.graph.controller.horizon is not None:
             self.graph.controller.check_lengths(offsets)
 
+    def by_node(self, table, frames):
+        """A table that few rows serve many steps with has one column per node; nothing is gathered.
+
+        Returns the table, and whether its columns are nodes.
+        """
+        if frames.index is None or 4 * len(table) > frames.n_steps:
+            return table, False
+        wide = np.zeros((len(table), WIDTH * self.graph.ahead.n_blocks))
+        wide[:, : self.graph.n_nodes] = table.take(self.graph.node_states, axis=1)
+        return wide, True
+
     def has(self, log_start, log_transmat):
         """Whether these are the chain's parameters."""
         return all(map(np.array_equal, self.given, (log_start, log_transmat)))
@@ -100,7 +111,7 @@ class ScoredChain:
     def decode(self, frames, offsets, *, labels=None, n_jobs=None):
         """Best paths: (labels, or state indices, (n_steps,), log scores (n_sequences,))."""
         self._check(frames, offsets)
-        return decode(self, frames, offsets, labels, n_jobs)
+        return _decode(self, frames, offsets, labels, n_jobs)
 
     def best_feasible(self, frames, offsets, *, n_jobs=None):
         """The paths in the graph with the largest sums of frame scores: (state indices, sums)."""
@@ -292,7 +303,7 @@ class Chain(ScoredChain):
     def filter(self, frames, offsets, *, n_jobs=None):
         """P(x_t | y_0..y_t, a completion is feasible), (n_steps, S); NaN once no path is left."""
         self._check(frames, offsets)
-        by_node = partial(table_by_node, self.graph, frames=frames)
+        by_node = partial(self.by_node, frames=frames)
         return filter_marginals(self, frames, offsets, by_node, n_jobs)
 
     def draw_paths(self, frames, n_paths, random_state):
@@ -322,6 +333,81 @@ class Chain(ScoredChain):
         steps, transitions = smoothed.posteriors[:, members].sum(), smoothed.counts.transitions
         visits = smoothed.posteriors[0, members].sum() + transitions[~members][:, members].sum()
         return steps, visits, steps / visits if visits > 0 else np.nan
+
+
+def _decode(chain, frames, offsets, labels, n_jobs):
+    """Labels, or state indices, (n_steps,), and log scores (n_sequences,)."""
+    graph = chain.graph
+    whole_numbers = labels is None or labels.dtype.kind in "iu"
+    if labels is None or not whole_numbers:
+        of_states = np.arange(graph.n_states, dtype=np.int64)
+    else:
+        of_states = labels.astype(np.int64)
+    path = np.empty(frames.n_steps, dtype=np.int64 if whole_numbers else labels.dtype)
+    log_prob = np.empty(len(offsets) - 1)
+
+    def prepare(part, cut, order, begin, end):
+        answer = path[offsets[begin] : offsets[end]]
+        found = answer if whole_numbers else np.empty(len(answer), dtype=np.int64)
+        decode = _decoding(chain, part, cut, order, of_states, found, log_prob[begin:end])
+
+        def run():
+            decode()
+            _decode_huge(chain, part, cut, of_states, found, log_prob[begin:end])
+            if not whole_numbers:
+                labels.take(found, out=answer, mode="clip")  # of an infeasible path, anything
+
+        return run
+
+    row_bytes = graph.n_nodes if graph.few_edges and graph.n_edges > 0 else None
+    if chain.delays is not None:
+        row_bytes = chain.delays.row_bytes
+    work_through(prepare, frames, offsets, n_jobs, row_bytes)
+    if labels is not None and whole_numbers:
+        path = path.astype(labels.dtype, copy=False)
+    return path, log_prob
+
+
+def _decoding(chain, frames, offsets, order, of_states, path, log_prob):
+    """What decodes some sequences when it is called."""
+    graph = chain.graph
+    if chain.delays is not None:
+        return partial(_decode_delayed, chain, frames, offsets, order, of_states, path, log_prob)
+    if order is not None:
+        return partial(
+            lanes_viterbi, graph.layout, chain.log_weights, chain.log_start, frames.table,
+            frames.index, offsets, order, of_states[graph.node_states], path, log_prob,
+        )  # fmt: skip
+    return _decoding_by_nodes(chain, frames, offsets, of_states, path, log_prob)
+
+
+def _decoding_by_nodes(chain, frames, offsets, of_states, path, log_prob):
+    of_nodes = of_states[chain.graph.node_states]
+    table, by_node = chain.by_node(frames.table, frames)
+    return partial(
+        viterbi, chain.graph.layout, chain.log_weights, chain._max_entries, chain.log_start, table,
+        by_node, frames.index, offsets, of_nodes, settings.table_bytes, path, log_prob,
+    )  # fmt: skip
+
+
+def _decode_delayed(chain, frames, offsets, order, of_states, path, log_prob):
+    for s in decode_delayed(chain, frames, offsets, order, of_states, path, log_prob):
+        part, cut = frames.of_sequences(offsets, s, s + 1), offsets[s : s + 2] - offsets[s]
+        answer = path[offsets[s] : offsets[s + 1]]
+        _decoding_by_nodes(chain, part, cut, of_states, answer, log_prob[s : s + 1])()
+
+
+def _decode_huge(chain, frames, offsets, of_states, path, log_prob):
+    """Again, if scores are so large that sums of them may have lost their digits."""
+    if len(log_prob) == 1:  # a short call is most of what numpy costs
+        if not HUGE < abs(log_prob[0]) < np.inf:
+            return
+    elif not (np.abs(log_prob) > HUGE).any(where=log_prob > -np.inf):
+        return
+    frames, levels = take_off_levels(frames)
+    if levels is not None:
+        _decoding(chain, frames, offsets, None, of_states, path, log_prob)()
+        add_levels(log_prob, levels, frames, offsets)
 
 
 def same(kept, given):

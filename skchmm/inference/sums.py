@@ -12,7 +12,6 @@ from .._kernels.shared.scaling import scale_rows
 from .delayed import sum_delayed
 from .levels import add_levels, take_off_levels
 from .settings import settings
-from .tables import table_by_node
 
 
 class Sums:
@@ -103,7 +102,7 @@ class Sums:
     def blocks(self, chosen):
         graph, chain = self.graph, self.chain
         table, row_max, row_lossy = self.scaled
-        table, by_node = table_by_node(graph, table, self.frames)
+        table, by_node = chain.by_node(table, self.frames)
         entries = None if self.edges is None else np.zeros(len(chain.sum_entries))
         forward_backward(
             graph.layout, chain.weights, chain.sum_entries, chain.back_entries, chain.first,
