@@ -1,4 +1,4 @@
-"""What every emission shares: the protocol, the frames it returns, reading of numeric rows."""
+"""What every emission shares: the protocol, the frames it returns, checks of what it is given."""
 
 from collections.abc import Collection, Hashable
 from functools import lru_cache
@@ -7,15 +7,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_array
 
 from .._kernels.data.finite import all_finite
 from .._kernels.data.statistics import sum_rows
 from ..sequences.labels import Known
 from ..sequences.values import as_array, as_numbers, numbers_of
-
-# Types of arrays in which only what is not finite has to be looked for.
-NUMERIC = frozenset(map(np.dtype, ("f8", "f4", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1")))
 
 # Below this total weight a ratio of sums is dominated by denormal rounding.
 NEGLIGIBLE = 1e-280
@@ -390,40 +386,6 @@ def is_plain(X):
         and X.flags.c_contiguous
         and all_finite(X)
     )
-
-
-def read_numeric(X, emission):
-    """Rows as a float64 array of shape (n, d); NaN and None stay as NaN, infinity is an error."""
-    if type(X) is np.ndarray and X.ndim == 2 and X.dtype in NUMERIC and X.size:
-        numbers = np.ascontiguousarray(X, dtype=np.float64)
-        if all_finite(numbers):
-            return numbers
-    if not hasattr(X, "columns"):
-        X = as_array(X, "X")
-        if X.ndim == 1:
-            X = X.reshape(-1, 1)
-    _refuse_times(X, emission)
-    try:
-        return check_array(
-            X, dtype=np.float64, order="C", ensure_all_finite="allow-nan", input_name="X"
-        )
-    except (TypeError, ValueError, OverflowError) as error:
-        if not any(words in str(error) for words in ("convert", "float() argument")):
-            raise
-        raise ValueError(
-            f"{emission} emissions need numbers, but {error}. "
-            "For symbols use emission='categorical'."
-        ) from error
-
-
-def _refuse_times(X, emission):
-    """numpy would make numbers of times, whatever their unit, and of NaT too."""
-    kinds = {getattr(dtype, "kind", "") for dtype in getattr(X, "dtypes", ())}
-    if {getattr(getattr(X, "dtype", None), "kind", ""), *kinds} & {"m", "M"}:
-        raise ValueError(
-            f"{emission} emissions need numbers, but X holds times: divide durations by a unit "
-            "such as numpy.timedelta64(1, 's')."
-        )
 
 
 def given(values, name, *, ndim=None, above=None, at_least=None, rows_sum_to_1=False):

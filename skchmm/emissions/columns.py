@@ -20,8 +20,8 @@ from .base import (
     given,
     learned,
     one_hot,
-    read_numeric,
 )
+from .reading import read_numeric
 
 # The share of a start state that is spread over all rows, so that no value is impossible.
 _SPREAD = 0.2

@@ -5,8 +5,8 @@ from functools import cached_property
 import numpy as np
 from scipy.special import gammaln
 
-from .base import read_numeric
 from .numeric import Rows, check_values
+from .reading import read_numeric
 
 
 class CountRows(Rows):

@@ -18,9 +18,9 @@ from .base import (
     is_plain,
     learned,
     one_hot,
-    read_numeric,
 )
 from .priors import check_prior, log_inverse_wishart
+from .reading import read_numeric
 from .scales import Covariances, Positive, Real, Simplex
 
 _MAX_SUPERVISED_STEPS = 200

@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .base import Frames, read_numeric
+from .base import Frames
 from .gaussian import Gaussian, NumericEmission
 from .numeric import check_values
+from .reading import read_numeric
 
 
 class LogNormal(Gaussian):

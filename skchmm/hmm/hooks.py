@@ -141,6 +141,33 @@ def stacked(X, lengths, one_column):
     return np.stack(X)
 
 
+def accumulate_by_sequence(model, emission, statistics, data, part):
+    """Let a subclass look at one sequence after the other, as hmmlearn does."""
+    chain, log_z = model._learning_chain(), np.empty(data.sequences.n_sequences)
+    frames, rows = emission.log_likelihood(part.encoded), as_rows(data.sequences.X)
+    model._check_underflow(frames)
+    scaling = model.implementation == "scaling"
+    for s, (begin, end) in enumerate(data.sequences.ranges):
+        mine, weight = frames.part(begin, end), data.weights[s : s + 1]
+        held = mine if data.known is None else mine.clamp(data.known.part(begin, end))
+        smoothed = chain.smooth(held, np.array([0, end - begin]), seq_weights=weight, counts=True)
+        log_z[s] = smoothed.log_z[0]
+        if weight[0] == 0 or log_z[s] == -np.inf:
+            continue
+        lattice, there = mine.dense(), (None, None)
+        if scaling:
+            lattice = np.exp(lattice)
+        if not model.constraints_:
+            there = lattices(lattice, chain.start, chain.transmat, scaling)
+        model._skchmm_transitions = smoothed.counts.transitions
+        posteriors = smoothed.posteriors * weight[0]
+        model._accumulate_sufficient_statistics(
+            statistics, rows[begin:end], lattice, posteriors, *there
+        )
+    model._skchmm_transitions = None
+    return model._objective(log_z, data, emission)
+
+
 def lattices(lattice, startprob, transmat, scaling):
     """hmmlearn's forward and backward lattices (T, S) of one sequence.
 

@@ -28,10 +28,10 @@ from ..sequences.forms import read_sequences
 from ..sequences.labels import known_labels
 from .hooks import (
     LEARNING_HOOKS,
+    accumulate_by_sequence,
     as_rows,
     forget,
     labels_or_lengths,
-    lattices,
     learn,
     overridden,
     underflow,
@@ -280,7 +280,7 @@ class LearningMixin:
         emission = self._learning_emission()
         if self._accumulates_itself():
             statistics = self._initialize_sufficient_statistics()
-            return self._accumulate_by_sequence(emission, statistics, data, parts[0]), statistics
+            return accumulate_by_sequence(self, emission, statistics, data, parts[0]), statistics
         log_prob, expected = self._expect(emission, data, parts, accumulation(emission))
         values = {f"emission {name}": value for name, value in expected.statistics.items()}
         values |= {"nobs": data.sequences.n_sequences, "start": expected.starts}
@@ -305,34 +305,6 @@ class LearningMixin:
             check=self._check_underflow,
         )  # fmt: skip
         return self._objective(expected.smoothed.log_z, data, emission), expected
-
-    def _accumulate_by_sequence(self, emission, statistics, data, part):
-        """Let a subclass look at one sequence after the other, as hmmlearn does."""
-        chain, log_z = self._learning_chain(), np.empty(data.sequences.n_sequences)
-        frames, rows = emission.log_likelihood(part.encoded), as_rows(data.sequences.X)
-        self._check_underflow(frames)
-        scaling = self.implementation == "scaling"
-        for s, (begin, end) in enumerate(data.sequences.ranges):
-            mine, weight = frames.part(begin, end), data.weights[s : s + 1]
-            held = mine if data.known is None else mine.clamp(data.known.part(begin, end))
-            smoothed = chain.smooth(
-                held, np.array([0, end - begin]), seq_weights=weight, counts=True
-            )
-            log_z[s] = smoothed.log_z[0]
-            if weight[0] == 0 or log_z[s] == -np.inf:
-                continue
-            lattice, there = mine.dense(), (None, None)
-            if scaling:
-                lattice = np.exp(lattice)
-            if not self.constraints_:
-                there = lattices(lattice, chain.start, chain.transmat, scaling)
-            self._skchmm_transitions = smoothed.counts.transitions
-            posteriors = smoothed.posteriors * weight[0]
-            self._accumulate_sufficient_statistics(
-                statistics, rows[begin:end], lattice, posteriors, *there
-            )
-        self._skchmm_transitions = None
-        return self._objective(log_z, data, emission)
 
     def _check_underflow(self, frames):
         if self.implementation != "scaling":

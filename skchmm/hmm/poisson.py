@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..emissions import Poisson
-from ..emissions.base import read_numeric
+from ..emissions.reading import read_numeric
 from .base import BaseHMM, check_not_negative
 from .hooks import learn
 

@@ -10,7 +10,7 @@ from skchmm import ConstrainedHMM
 from skchmm._kernels.simd import instructions
 from skchmm.constraints import AtMostVisits, ExactVisits, Precedence, Regex
 from skchmm.emissions import Frames
-from skchmm.inference import chain as chains
+from skchmm.inference import sums
 from tests.inference.test_lanes import in_log_space
 
 GENE = ["UTR5", "START", "CDS", "STOP", "UTR3"]
@@ -37,8 +37,8 @@ def by_one_way(way, chain, frames, offsets, weights=None):
     """What one kernel answers; it must leave nothing."""
     with pytest.MonkeyPatch.context() as patch:
         for other in {"delays", "lanes", "two_ended", "blocks", "lanes_again"} - {way}:
-            patch.setattr(chains._Sums, other, lambda self, chosen, *_: chosen)
-        patch.setattr(chains._Sums, "log_space", None)
+            patch.setattr(sums.Sums, other, lambda self, chosen, *_: chosen)
+        patch.setattr(sums.Sums, "log_space", None)
         counted = chain.smooth(frames, offsets, seq_weights=weights, counts=True)
         plain = chain.smooth(frames, offsets)
         log_z = chain.log_likelihood(frames, offsets)

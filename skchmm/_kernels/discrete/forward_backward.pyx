@@ -21,7 +21,7 @@ from libc.string cimport memset
 from ..shared.emit cimport BATCH, Emit, emit_row, run_length
 from ..shared.interrupt cimport Watch, check, new_watch, stopped
 from ..shared.layout cimport (
-    Blocks, Graph, Layout, blocks_of, edges_into, epoch_of, frame, longest_of, step_work,
+    Blocks, Graph, Layout, blocks_of, epoch_of, frame, longest_of, step_work,
 )
 from ..shared.memory cimport Memory
 from ..shared.tables cimport (
@@ -30,6 +30,9 @@ from ..shared.tables cimport (
 from ..simd.instructions cimport instructions_in_use
 from .exponents cimport (
     Exponents, accepted, keep_exponents, open_exponents, rebalance, take_back, take_kept, weigh,
+)
+from .lossy cimport (
+    FINE, INFEASIBLE, REDO, TINY, Model, any_lossy, lost_behind, mark_possible, zeros_are_true,
 )
 
 
@@ -65,22 +68,9 @@ cdef extern from "discrete/sum_steps.h" nogil:
 
 instructions = instructions_in_use()
 
-cdef double TINY = 1e-200       # smaller sums may miss something,
-cdef double TINY_UNEVEN = 1e-140  # or these, between nodes with exponents
+cdef double TINY_UNEVEN = 1e-140  # as TINY, between nodes with exponents
 cdef double LOW = 1e-100         # sums for which there should be exponents
-cdef int FINE = 0, REDO = 1, INFEASIBLE = 2
 cdef int64_t RUN = 1 << 14       # steps after which to look whether the call is to end
-
-
-cdef struct Model:
-    const double *edge_weights   # by edge
-    const double *weights        # by entry of the blocks of targets
-    const double *back_weights   # by entry of the blocks of sources
-    const double *start
-    const double *row_max
-    const uint8_t *row_lossy
-    const int32_t *rows
-    Watch *watch
 
 
 cdef struct Work:
@@ -130,42 +120,6 @@ cdef inline int first_row(const Graph *g, const Model *p, const double *emit,
             c += out[m]
     total[0] = c
     return FINE
-
-
-cdef int zeros_are_true(const Graph *g, const Model *p, int64_t e, const double *before,
-                        const uint8_t *possible, double floor) noexcept nogil:
-    """After a lossy row: whether every node that may be reached keeps a safe sum."""
-    cdef int64_t m, k
-    cdef bint reached
-    cdef double u
-    cdef const int32_t *start = edges_into(g, e)
-    for m in range(g.n_nodes):
-        u = 0.0
-        reached = False
-        for k in range(start[m], start[m + 1]):
-            u += before[g.sources[k]] * p.edge_weights[k]
-            reached = reached or (possible[g.sources[k]] and p.edge_weights[k] > 0.0)
-        if reached and u < floor:
-            return REDO
-    return FINE
-
-
-cdef void mark_possible(const Graph *g, const Model *p, int64_t e, const double *before,
-                        bint first, uint8_t *possible) noexcept nogil:
-    """What has a positive sum before the emission."""
-    cdef int64_t m, k, i
-    cdef const int32_t *start = edges_into(g, e)
-    memset(possible, 0, g.n_nodes)
-    if first:
-        for i in range(g.n_states):
-            if g.start_nodes[i] >= 0 and p.start[i] > 0.0:
-                possible[g.start_nodes[i]] = 1
-        return
-    for m in range(g.n_nodes):
-        for k in range(start[m], start[m + 1]):
-            if before[g.sources[k]] > 0.0 and p.edge_weights[k] > 0.0:
-                possible[m] = 1
-                break
 
 
 cdef inline int settle(const Graph *g, double *row, Last *last) noexcept nogil:
@@ -284,27 +238,6 @@ cdef int forward(const Graph *g, const Model *p, Emit *emit, int64_t origin, int
     for t in range(T):
         total += p.row_max[frame(p.rows, origin + t)]
     log_z[0] = total + (last.exponent + power) * M_LN2 + log(mass)
-    return FINE
-
-
-cdef inline bint any_lossy(const Model *p, int64_t first, int64_t n) noexcept nogil:
-    cdef int64_t t
-    for t in range(first, first + n):
-        if p.row_lossy[frame(p.rows, t)]:
-            return True
-    return False
-
-
-cdef int lost_behind(const Graph *g, const Model *p, int64_t e, const double *beta,
-                     const double *beta_before) noexcept nogil:
-    """After a lossy row: whether some sum that should be positive is too small."""
-    cdef int64_t m, k
-    cdef const int32_t *start = edges_into(g, e)
-    for m in range(g.n_nodes):
-        if beta[m] > 0.0:
-            for k in range(start[m], start[m + 1]):
-                if p.edge_weights[k] > 0.0 and beta_before[g.sources[k]] < TINY:
-                    return REDO
     return FINE
 
 

@@ -22,6 +22,8 @@ typedef struct {
     double *counts; /* by entry of the blocks ahead, or NULL */
 } Backward;
 
+#define TINY 1e-200 /* smaller sums may miss something */
+
 #define STEPS "discrete/sum_steps.h"
 #include "simd/each.h"
 

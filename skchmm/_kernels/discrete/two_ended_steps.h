@@ -5,74 +5,8 @@
  */
 #ifndef ISA
 
+#include "discrete/ends.h"
 #include "simd/vector.h"
-
-#define MOST_PLACES 16
-#define UNKNOWN (-1e30) /* the exponent of nothing */
-
-/* How the nodes of a graph lie in a row, and which edges a term of the sums is:
- *
- *     full: term k is place k, to all places
- *     band: a place to itself; the place before it (going back, after it); and one edge besides,
- *           if there is one, as the place that it comes from, to all places. */
-typedef struct {
-    int64_t n_nodes;
-    int64_t width; /* of a row: 8 or 16 places */
-    int64_t n_terms;
-    int band;
-} Shape;
-
-/* From a step on, rows have these exponents. */
-typedef struct {
-    int64_t at;
-    double exponents[MOST_PLACES];
-} Change;
-
-/* One direction: row = emission * sums, sums = row before it times the weights. The number that a
- * place stands for is row 2^exponent. */
-typedef struct {
-    const double *weights; /* (n_terms, width) */
-    double *scaled;        /* the same times 2^(exponent of the source - that of the target) */
-    const double *reach;   /* (width, width): 0 where a path leads from place k to m, or UNKNOWN */
-    int64_t jump;          /* the source of the third term of a band */
-    const double *table;   /* emissions; a row is read to its width, though it may have less */
-    int64_t stride;        /* of the table */
-    const int32_t *rows;   /* of the table: for this step, and on from there or back */
-    double *left;          /* rows that are left for the other end, or were by it: of this step */
-    int64_t left_stride;
-    double *out;           /* where marginals of this step go */
-    int64_t out_stride;
-    int64_t n_out;         /* places of it */
-    int64_t step;          /* 1 ahead, -1 back, 0 idle */
-    int64_t at;            /* the next step of the data */
-    double row[MOST_PLACES];
-    double exponents[MOST_PLACES];
-    double theirs[MOST_PLACES]; /* the exponents of what the other end has left */
-    double least[MOST_PLACES];  /* of the positive sums, since the exponents are as they are */
-    double floor;               /* that these must not be below */
-    double most;                /* of the factors that made marginals sum to 1 */
-    double total;               /* of the last row that was looked at */
-    Change *changes;            /* of the rows that were left */
-    int64_t n_changes, room;    /* for so many */
-    double counts[MOST_PLACES * MOST_PLACES]; /* (n_terms, width) */
-} End;
-
-/* WALK: rows are computed; LEAVE: and left for the other end; FINISH: what it has left becomes the
- * marginals; COUNT: and transitions are counted. */
-enum { WALK, LEAVE, FINISH, COUNT };
-
-/* Rows are looked at once in so many steps: one that has drifted gets new exponents. */
-#define LOOK 16
-#define BATCH 64 /* the most steps of a run */
-#define SOUND(total) ((total) >= 1e-200 && (total) <= 1e100)
-#define DRIFTED(total) (!((total) > 1e-30 && (total) < 1e30))
-#define LOW 1e-60
-/* Where exponents differ, weights are raised to the least, so that what should be positive is; that
- * is negligible in sums above the floor. */
-#define LEAST_WEIGHT 1e-165
-#define FLOOR 1e-200
-#define FLOOR_UNEVEN 1e-140
-#define MOST_POWER 1000.0
 
 #define STEPS "discrete/two_ended_steps.h"
 #define VECTORS_ONLY
@@ -85,6 +19,7 @@ enum { WALK, LEAVE, FINISH, COUNT };
 
 #else
 
+#include "discrete/end_exponents.h"
 #include "simd/exp.h"
 
 /* Of logarithms of ratios; lanes that are neither above log_lossy nor -inf are not fine. */
@@ -117,92 +52,6 @@ TARGET static int NAME(convert)(int64_t n, int64_t n_states, const double *rows,
     if (i < size)
         STORE_HEAD(out + i, NAME(probabilities)(HEAD(out + i, size - i), log_lossy, &fine), size - i);
     return fine != 0xFF;
-}
-
-/* The weights that the exponents make, and what follows from them. */
-TARGET static void NAME(weigh)(const Shape *shape, End *end)
-{
-    const W8 none = SPREAD(0.0), low = SPREAD(-MOST_POWER), least = SPREAD(LEAST_WEIGHT);
-    double exponents[MOST_PLACES + 2] = {0.0}; /* with a place before the first, and one after */
-    double top = UNKNOWN, bottom = -UNKNOWN;
-    for (int64_t m = 0; m < shape->width; m++) {
-        double here = exponents[m + 1] = end->exponents[m];
-        top = here > top ? here : top;
-        bottom = here > UNKNOWN && here < bottom ? here : bottom;
-        end->least[m] = INFINITY;
-    }
-    end->floor = top > bottom ? FLOOR_UNEVEN : FLOOR;
-    for (int64_t k = 0; k < shape->n_terms; k++)
-        for (int64_t m = 0; m < shape->width; m += 8) {
-            const double *here = exponents + 1 + m;
-            W8 from = !shape->band ? SPREAD(exponents[1 + k])
-                      : k == 0     ? LOAD(here)
-                      : k == 1     ? LOAD(here - end->step)
-                                   : SPREAD(exponents[1 + end->jump]);
-            W8 weight = LOAD(end->weights + k * shape->width + m);
-            W8 power = POWER(MIN(MAX(SUB(from, LOAD(here)), low), none));
-            STORE(end->scaled + k * shape->width + m,
-                  MAX(MUL(weight, power), MIN(weight, least)));
-        }
-}
-
-/* New exponents: that of the largest number at a place, or at one that leads to it. So none grows
- * along an edge that is smaller at its end, and sums do not overflow. `at` is the next step, where the
- * change is to be noted, or -1. */
-TARGET static void NAME(rebalance)(const Shape *shape, End *end, int64_t at)
-{
-    const W8 none = SPREAD(0.0), unknown = SPREAD(UNKNOWN);
-    const W8 low = SPREAD(-MOST_POWER), high = SPREAD(MOST_POWER);
-    double sizes[MOST_PLACES];
-    W8 total = none;
-    int lost = 0, moved = 0;
-    for (int64_t m = 0; m < shape->width; m += 8) {
-        W8 x = LOAD(end->row + m), size = ADD(LOAD(end->exponents + m), EXPONENT(x));
-        STORE(sizes + m, PICK(x, none, size, unknown));
-        lost |= ABOVE(SPREAD(end->floor), LOAD(end->least + m));
-    }
-    end->total = 0.0;
-    if (lost)
-        return;
-    for (int64_t m = 0; m < shape->width; m += 8) {
-        W8 old = LOAD(end->exponents + m), top = unknown;
-        for (int64_t k = 0; k < shape->n_nodes; k++)
-            top = MAX(top, ADD(SPREAD(sizes[k]), LOAD(end->reach + k * shape->width + m)));
-        top = MAX(top, unknown); /* sums of two unknown ones */
-        W8 row = MUL(LOAD(end->row + m), POWER(MIN(MAX(SUB(old, top), low), high)));
-        moved |= ABOVE(old, top) | ABOVE(top, old);
-        total = ADD(total, row);
-        STORE(end->exponents + m, top);
-        STORE(end->row + m, row);
-    }
-    end->total = TOTAL(total);
-    if (moved && at >= 0) {
-        if (end->n_changes == end->room) { /* there is one for every look */
-            end->total = 0.0;
-            return;
-        }
-        end->changes[end->n_changes].at = at;
-        memcpy(end->changes[end->n_changes++].exponents, end->exponents, sizeof end->exponents);
-    }
-    if (moved)
-        NAME(weigh)(shape, end);
-    else
-        for (int64_t m = 0; m < shape->width; m += 8)
-            STORE(end->least + m, SPREAD(INFINITY));
-}
-
-/* What rows that were left by the other end are multiplied by, so that products of both are those of
- * the numbers they stand for but for one power of two. */
-TARGET INLINE void NAME(scales)(const int V, const End *end, W8 *scale)
-{
-    W8 sum[2], top = SPREAD(2.0 * UNKNOWN);
-    for (int v = 0; v < V; v++) {
-        sum[v] = ADD(LOAD(end->exponents + 8 * v), LOAD(end->theirs + 8 * v));
-        top = MAX(top, sum[v]);
-    }
-    top = SPREAD(LARGEST(top));
-    for (int v = 0; v < V; v++)
-        scale[v] = POWER(MAX(SUB(sum[v], top), SPREAD(-MOST_POWER)));
 }
 
 /* What the neighbours of the places in vector v have, before them or, going back, after them. */

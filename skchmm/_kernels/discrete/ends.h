@@ -1,0 +1,74 @@
+/* The two ends of a sweep, as two_ended_steps.h and ends.pxd know them. */
+#ifndef SKCHMM_ENDS_H
+#define SKCHMM_ENDS_H
+
+#include <stdint.h>
+
+#define MOST_PLACES 16
+#define UNKNOWN (-1e30) /* the exponent of nothing */
+
+/* How the nodes of a graph lie in a row, and which edges a term of the sums is:
+ *
+ *     full: term k is place k, to all places
+ *     band: a place to itself; the place before it (going back, after it); and one edge besides,
+ *           if there is one, as the place that it comes from, to all places. */
+typedef struct {
+    int64_t n_nodes;
+    int64_t width; /* of a row: 8 or 16 places */
+    int64_t n_terms;
+    int band;
+} Shape;
+
+/* From a step on, rows have these exponents. */
+typedef struct {
+    int64_t at;
+    double exponents[MOST_PLACES];
+} Change;
+
+/* One direction: row = emission * sums, sums = row before it times the weights. The number that a
+ * place stands for is row 2^exponent. */
+typedef struct {
+    const double *weights; /* (n_terms, width) */
+    double *scaled;        /* the same times 2^(exponent of the source - that of the target) */
+    const double *reach;   /* (width, width): 0 where a path leads from place k to m, or UNKNOWN */
+    int64_t jump;          /* the source of the third term of a band */
+    const double *table;   /* emissions; a row is read to its width, though it may have less */
+    int64_t stride;        /* of the table */
+    const int32_t *rows;   /* of the table: for this step, and on from there or back */
+    double *left;          /* rows that are left for the other end, or were by it: of this step */
+    int64_t left_stride;
+    double *out;           /* where marginals of this step go */
+    int64_t out_stride;
+    int64_t n_out;         /* places of it */
+    int64_t step;          /* 1 ahead, -1 back, 0 idle */
+    int64_t at;            /* the next step of the data */
+    double row[MOST_PLACES];
+    double exponents[MOST_PLACES];
+    double theirs[MOST_PLACES]; /* the exponents of what the other end has left */
+    double least[MOST_PLACES];  /* of the positive sums, since the exponents are as they are */
+    double floor;               /* that these must not be below */
+    double most;                /* of the factors that made marginals sum to 1 */
+    double total;               /* of the last row that was looked at */
+    Change *changes;            /* of the rows that were left */
+    int64_t n_changes, room;    /* for so many */
+    double counts[MOST_PLACES * MOST_PLACES]; /* (n_terms, width) */
+} End;
+
+/* WALK: rows are computed; LEAVE: and left for the other end; FINISH: what it has left becomes the
+ * marginals; COUNT: and transitions are counted. */
+enum { WALK, LEAVE, FINISH, COUNT };
+
+/* Rows are looked at once in so many steps: one that has drifted gets new exponents. */
+#define LOOK 16
+#define BATCH 64 /* the most steps of a run */
+#define SOUND(total) ((total) >= 1e-200 && (total) <= 1e100)
+#define DRIFTED(total) (!((total) > 1e-30 && (total) < 1e30))
+#define LOW 1e-60
+/* Where exponents differ, weights are raised to the least, so that what should be positive is; that
+ * is negligible in sums above the floor. */
+#define LEAST_WEIGHT 1e-165
+#define FLOOR 1e-200
+#define FLOOR_UNEVEN 1e-140
+#define MOST_POWER 1000.0
+
+#endif
