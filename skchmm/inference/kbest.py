@@ -4,6 +4,7 @@ from itertools import islice
 
 import numpy as np
 
+from .._kernels.discrete import kbest as kernels
 from .._kernels.discrete.kbest import BestPaths
 from .levels import HUGE, add_levels, take_off_levels
 
@@ -46,12 +47,28 @@ def iterate_paths(chain, frames, begin, end):
 
 
 def _paths(chain, frames):
-    return BestPaths(
-        chain.graph.layout, chain.log_weights, chain.log_start, frames.table, frames.index, 0,
+    paths = BestPaths(
+        chain.graph.layout, chain.log_weights, chain.log_start, frames.table, frames.index,
         frames.n_steps,
     )  # fmt: skip
+    paths.begin(0, frames.n_steps)
+    return paths
 
 
-def best_paths(chain, frames, begin, end, k):
-    """The k best paths as a list of (log_prob, path); fewer where there are no more."""
-    return list(islice(iterate_paths(chain, frames, begin, end), k))
+def best_paths(chain, frames, offsets, k, labels):
+    """The k best paths of each sequence, as lists of (log_prob, labels)."""
+    found, log_probs, begins = kernels.best_paths(
+        chain.graph.layout, chain.log_weights, chain.log_start, frames.table, frames.index,
+        offsets, k,
+    )  # fmt: skip
+    found, answers, at = labels.take(found, mode="clip"), [], 0
+    for first, last, begin, end in zip(begins, begins[1:], offsets.tolist(), offsets[1:].tolist()):
+        T = end - begin
+        if first < last and abs(log_probs[first]) > HUGE:
+            again = islice(iterate_paths(chain, frames, begin, end), k)
+            answers.append([(log_prob, labels[path]) for log_prob, path in again])
+        else:
+            ends = range(at + T, at + (last - first) * T + 1, T)
+            answers.append([(p, found[e - T : e]) for p, e in zip(log_probs[first:last], ends)])
+        at += (last - first) * T
+    return answers
