@@ -24,8 +24,8 @@ from libc.stdlib cimport free, malloc, realloc
 from ..shared.interrupt cimport Watch, check, new_watch, stopped
 from ..shared.layout cimport Graph, Layout, edges_into, epoch_of, frame, step_work
 from ..shared.memory cimport Memory
-from ..shared.ties cimport as_good, has_tie
 from .log_rows cimport best_source, first_row, max_row
+from .sources cimport Ranks, choose_sources, max_row_and_sources, open_ranks
 
 
 cdef struct Deviation:
@@ -41,80 +41,6 @@ cdef struct Path:
     int64_t depth
     int32_t *nodes     # of steps 0..t-1
     Deviation next     # the best one that was not taken yet
-
-
-cdef struct Ranks:
-    int32_t *of_node   # the place of each node of a step, by its state and those before
-    int32_t *order     # work
-    int32_t *count     # work
-
-
-cdef int open_ranks(Ranks *ranks, Memory memory, const Graph *g) except -1:
-    ranks.of_node = <int32_t *> memory.room(g.n_nodes * sizeof(int32_t))
-    ranks.order = <int32_t *> memory.room(g.n_nodes * sizeof(int32_t))
-    ranks.count = <int32_t *> memory.room(
-        max(g.n_nodes + 1, g.n_states) * sizeof(int32_t))
-    return 0
-
-
-cdef bint max_row_and_sources(const Graph *g, const double *log_weights, int64_t e,
-                              const double *before, const double *log_b, double *out,
-                              int32_t *came) noexcept nogil:
-    """A row and the first of the best nodes before each; whether nodes of one state tie."""
-    cdef int64_t m, k, best
-    cdef double top, value
-    cdef bint tied = False
-    cdef const int32_t *start = edges_into(g, e)
-    for m in range(g.n_nodes):
-        top, best = -INFINITY, -1
-        for k in range(start[m], start[m + 1]):
-            value = before[g.sources[k]] + log_weights[k]
-            if value > top:
-                top, best = value, k
-        out[m] = top + log_b[g.node_states[m]]
-        came[m] = g.sources[best] if best >= 0 else 0
-        if best >= 0 and not tied:
-            tied = has_tie(g, log_weights, before, best, start[m + 1])
-    return tied
-
-
-cdef void choose_sources(const Graph *g, const double *log_weights, int64_t e,
-                         const double *before, Ranks *ranks, int32_t *came) noexcept nogil:
-    """The node before each, of equally good ones the first by rank; and the ranks of a step."""
-    cdef int64_t N = g.n_nodes, m, k, best, n = 0
-    cdef double top, value
-    cdef const int32_t *start = edges_into(g, e)
-    for m in range(N):
-        top, best = -INFINITY, -1
-        for k in range(start[m], start[m + 1]):
-            value = before[g.sources[k]] + log_weights[k]
-            if value > top:
-                top, best = value, k
-        came[m] = g.sources[best] if best >= 0 else 0
-        k = best + 1
-        while (0 < k < start[m + 1]
-               and g.node_states[g.sources[k]] == g.node_states[g.sources[best]]):
-            if (as_good(g, log_weights, before, k, best)
-                    and ranks.of_node[g.sources[k]] < ranks.of_node[came[m]]):
-                came[m] = g.sources[k]
-            k += 1
-    # Sorted by the rank of the node before; then by state, which nodes are already.
-    for m in range(N + 1):
-        ranks.count[m] = 0
-    for m in range(N):
-        ranks.count[ranks.of_node[came[m]] + 1] += 1
-    for m in range(N):
-        ranks.count[m + 1] += ranks.count[m]
-    for m in range(N):
-        k = ranks.of_node[came[m]]
-        ranks.order[ranks.count[k]] = <int32_t> m
-        ranks.count[k] += 1
-    for m in range(N - 1, -1, -1):
-        ranks.count[g.node_states[m]] = <int32_t> m
-    for n in range(N):
-        m = ranks.order[n]
-        ranks.of_node[m] = ranks.count[g.node_states[m]]
-        ranks.count[g.node_states[m]] += 1
 
 
 cdef struct Walk:
@@ -465,7 +391,8 @@ def best_paths(Layout layout,                   # IN
     for s in range(n):
         longest = max(longest, offsets[s + 1] - offsets[s])
     cdef BestPaths each = BestPaths(layout, log_weights, log_start, log_table, rows, longest)
-    paths, log_probs, begins = np.empty(offsets[n], dtype=np.int32), [], [0]
+    paths = np.empty((offsets[n] - offsets[0]) * min(k, 8), dtype=np.int32)
+    log_probs, begins = [], [0]
     cdef int32_t[::1] room = paths
     for s in range(n):
         T = offsets[s + 1] - offsets[s]
