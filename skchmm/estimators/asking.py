@@ -130,7 +130,7 @@ class AskingMixin:
     def _visit_distribution(self, states, sequences, max_visits, most):
         """P(k entries) for k up to max_visits, or until next to nothing is left, or up to most."""
         asked = self._ask(sequences)
-        members = self._members(states).tobytes()
+        members = self._marked(states).tobytes()
         columns, left = [], np.ones(sequences.n_sequences)
         for k in range((most if max_visits is None else max_visits) + 1):
             if k > most:
@@ -143,12 +143,12 @@ class AskingMixin:
                 break
         return np.stack(columns, axis=1)
 
-    def _members(self, states):
+    def _marked(self, states):
         """Which states these are."""
         return ExactVisits(states, 1)._subset("states", tuple(self.classes_.tolist()))
 
     def _expected_duration(self, states, sequences, **clock):
-        members = self._members(states)
+        members = self._marked(states)
         values = self._answer_each(
             sequences, lambda chain, frames: chain.durations(frames, members, **clock)
         )

@@ -7,9 +7,6 @@ import numpy as np
 from .._kernels.discrete import kbest as kernels
 from .._kernels.discrete.kbest import BestPaths
 from .levels import HUGE, add_levels, take_off_levels
-from .schedule import ranges_of
-
-STEPS_AT_ONCE = 5000  # whose paths fit the memory that the last ones had
 
 
 def iterate_paths(chain, frames, begin, end):
@@ -60,21 +57,18 @@ def _paths(chain, frames):
 
 def best_paths(chain, frames, offsets, k, labels):
     """The k best paths of each sequence, as lists of (log_prob, labels)."""
-    answers = []
-    for begin, end in ranges_of(offsets, 1, most=STEPS_AT_ONCE):
-        cut = offsets[begin : end + 1]
-        states, log_probs, begins = kernels.best_paths(
-            chain.graph.layout, chain.log_weights, chain.log_start, frames.table, frames.index,
-            cut, k,
-        )  # fmt: skip
-        found, at = labels.take(states, mode="clip"), 0
-        for origin, T, (first, last) in zip(cut.tolist(), np.diff(cut).tolist(), pairwise(begins)):
-            paths = []
-            for log_prob in log_probs[first:last]:
-                paths.append((log_prob, found[at : at + T]))
-                at += T
-            if paths and abs(paths[0][0]) > HUGE:
-                again = islice(iterate_paths(chain, frames, origin, origin + T), k)
-                paths = [(log_prob, labels[path]) for log_prob, path in again]
-            answers.append(paths)
+    states, log_probs, begins = kernels.best_paths(
+        chain.graph.layout, chain.log_weights, chain.log_start, frames.table, frames.index,
+        offsets, k,
+    )  # fmt: skip
+    found, answers, at = labels.take(states, mode="clip"), [], 0
+    for (begin, end), (first, last) in zip(pairwise(offsets.tolist()), pairwise(begins)):
+        paths, T = [], end - begin
+        for log_prob in log_probs[first:last]:
+            paths.append((log_prob, found[at : at + T]))
+            at += T
+        if paths and abs(paths[0][0]) > HUGE:
+            again = islice(iterate_paths(chain, frames, begin, end), k)
+            paths = [(log_prob, labels[path]) for log_prob, path in again]
+        answers.append(paths)
     return answers

@@ -391,7 +391,7 @@ def best_paths(Layout layout,                   # IN
     for s in range(n):
         longest = max(longest, offsets[s + 1] - offsets[s])
     cdef BestPaths each = BestPaths(layout, log_weights, log_start, log_table, rows, longest)
-    paths = np.empty((offsets[n] - offsets[0]) * min(k, 8), dtype=np.int32)
+    paths = np.empty(offsets[n] * min(k, 8), dtype=np.int32)
     log_probs, begins = [], [0]
     cdef int32_t[::1] room = paths
     for s in range(n):
