@@ -1,5 +1,6 @@
 """Chains in continuous time, on the nodes of an augmented graph, observed at irregular times."""
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -289,9 +290,13 @@ class ContinuousChain:
         ), None
 
     # ------------------------------------------------- answers about one sequence
-    def best_paths(self, frames, k):
-        """The k best paths that differ in their states: (log P, state indices) each."""
-        return best_distinct_paths(self.decoder, frames, k)
+    def best_paths(self, frames, offsets, k, labels, *, n_jobs=None):
+        """The k best paths of each sequence that differ in their states, as (log P, labels)."""
+        found = [
+            best_distinct_paths(self.decoder, frames.part(*steps), k)
+            for steps in pairwise(offsets.tolist())
+        ]
+        return [[(log_prob, labels[path]) for log_prob, path in paths] for paths in found]
 
     def draw_paths(self, frames, n_paths, random_state):
         """Draws of feasible states at the observations, (n_paths, T); see `draw_nodes`."""

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from .._kernels.data.finite import all_finite
 from .._kernels.data.statistics import sum_rows
 from ..sequences.labels import Known
-from ..sequences.values import as_array, as_numbers, numbers_of
+from ..sequences.values import as_array, as_numbers
 
 # Below this total weight a ratio of sums is dominated by denormal rounding.
 NEGLIGIBLE = 1e-280
@@ -405,6 +405,13 @@ def given(values, name, *, ndim=None, above=None, at_least=None, rows_sum_to_1=F
     if rows_sum_to_1 and (np.abs(values.sum(axis=-1) - 1) > 1e-6).any():
         raise ValueError(f"{name} must sum to 1; the sums are {values.sum(axis=-1).tolist()}.")
     return values
+
+
+def numbers_of(values, name):
+    """Like `as_numbers`, without a copy of what is a plain array of them."""
+    if type(values) is np.ndarray and values.dtype == np.float64:
+        return values
+    return as_numbers(values, name)
 
 
 def learned(emission, name, ndim=None, n_columns=None):

@@ -8,7 +8,6 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from .._numbers import is_whole
-from ..sequences.values import numbers_of
 from .base import (
     Emission,
     Frames,
@@ -18,6 +17,7 @@ from .base import (
     frames_in_range,
     given,
     normalise_rows,
+    numbers_of,
     sum_by,
 )
 from .priors import check_prior, climb, estimate, log_dirichlet, used_contexts

@@ -23,26 +23,37 @@ from .infeasible import check_possible, report_infeasible
 # The distribution of the number of visits ends where less than this is left of it.
 NEGLIGIBLE = 1e-10
 
+# Of all the graphs that count visits, a chain keeps so many nodes: some megabytes.
+KEPT_NODES = 10_000
+
 
 class AskingMixin:
     """Questions about sequences that were read, for a `SequenceEstimator`."""
 
     def _answer_each(self, sequences, ask):
         """``ask(chain, frames)`` for each sequence; empty where that chain has no feasible path."""
-        frames, ranges, chain = self._frames(sequences), sequences.ranges, self._chain()
-        answers = [ask(chain, frames.part(*steps)) for steps in ranges]
+        frames, chain = self._frames(sequences), self._chain()
+        answers = [ask(chain, frames.part(*steps)) for steps in sequences.ranges]
+        return self._answer_again(sequences, frames, answers, ask)
+
+    def _answer_again(self, sequences, frames, answers, ask):
+        """The answers; where they are empty, those of the chain that `on_infeasible` asks for."""
         bad = [s for s, found in enumerate(answers) if len(found) == 0]
         if bad:
             for s, chain in other_chains(self, sequences, frames, bad).items():
-                answers[s] = ask(chain, frames.part(*ranges[s]))
+                answers[s] = ask(chain, frames.part(*sequences.ranges[s]))
             check_possible(sequences, [0.0 if len(a) else -np.inf for a in answers], frames)
         return answers
 
     # ------------------------------------------------------------ other paths
     def _kbest(self, sequences, k):
-        found = self._answer_each(sequences, lambda chain, frames: chain.best_paths(frames, k))
-        found = [[(log_prob, self.classes_[path]) for log_prob, path in paths] for paths in found]
-        return sequences.alone(found)
+        frames, labels = self._frames(sequences), self.classes_
+        found = self._chain().best_paths(frames, sequences.offsets, k, labels, n_jobs=self.n_jobs)
+
+        def ask(chain, frames):
+            return chain.best_paths(frames, np.array([0, frames.n_steps]), k, labels)[0]
+
+        return sequences.alone(self._answer_again(sequences, frames, found, ask))
 
     def _filter(self, sequences):
         frames, offsets = self._frames(sequences), sequences.offsets
@@ -83,46 +94,61 @@ class AskingMixin:
                 chains[s] = chain
         return sequences, frames, chains, log_z
 
-    def _probability(self, constraint, sequences, frames, chains, log_z):
-        states, constraints = check_states(self.classes_.tolist()), flatten(constraint)
+    def _probability(self, constraint, sequences, frames, chains, log_z, kept_as=None):
+        constraints = flatten(constraint)
         for part in constraints:
             if isinstance(part, Soft):
                 raise ValueError(
                     f"{part!r}: every path obeys a soft rule, at a price; ask for the rule itself, "
                     f"{part.constraint!r}."
                 )
-        parts = [build(part, states, self.max_nodes) for part in constraints]
         result = np.empty(sequences.n_sequences)
-        for chain in {id(chain): chain for chain in chains}.values():
-            graph = chain.graph
-            controller = conjunction([graph.controller, *parts], self.max_nodes)
-            self._check_controller(controller, constraints)
-            both = chain.under(
-                AugmentedGraph(
-                    controller, graph.start_support, graph.support, max_nodes=self.max_nodes
-                )
-            )
+        for chain in set(chains):
+            both = self._with_rules(chain, constraints, kept_as)
             log_both = both.log_likelihood(frames, sequences.offsets, n_jobs=self.n_jobs)
             mine = np.array([each is chain for each in chains])
             result[mine] = np.minimum(np.exp(log_both[mine] - log_z[mine]), 1.0)
         return result
 
+    def _with_rules(self, chain, constraints, kept_as):
+        """The chain under these constraints too; under a name, it is kept while it is small."""
+        kept, name = vars(chain).setdefault("with_rules", {}), (kept_as, self.max_nodes)
+        if kept_as is not None and name in kept:
+            return kept[name]
+        states, graph = check_states(self.classes_.tolist()), chain.graph
+        parts = [build(part, states, self.max_nodes) for part in constraints]
+        controller = conjunction([graph.controller, *parts], self.max_nodes)
+        self._check_controller(controller, constraints)
+        both = chain.under(
+            AugmentedGraph(controller, graph.start_support, graph.support, max_nodes=self.max_nodes)
+        )
+        n_nodes = sum(other.graph.n_nodes for other in kept.values()) + both.graph.n_nodes
+        if kept_as is not None and n_nodes <= KEPT_NODES:
+            kept[name] = both
+        return both
+
     def _visit_distribution(self, states, sequences, max_visits, most):
         """P(k entries) for k up to max_visits, or until next to nothing is left, or up to most."""
         asked = self._ask(sequences)
+        members = self._marked(states).tobytes()
         columns, left = [], np.ones(sequences.n_sequences)
         for k in range((most if max_visits is None else max_visits) + 1):
             if k > most:
                 columns.append(np.zeros(sequences.n_sequences))
                 continue
-            columns.append(self._probability(ExactVisits(states, k), *asked))
+            rule = ExactVisits(states, k)
+            columns.append(self._probability(rule, *asked, kept_as=(members, k)))
             left = left - columns[-1]
             if max_visits is None and (left < NEGLIGIBLE).all():
                 break
         return np.stack(columns, axis=1)
 
+    def _marked(self, states):
+        """Which states these are."""
+        return ExactVisits(states, 1)._subset("states", tuple(self.classes_.tolist()))
+
     def _expected_duration(self, states, sequences, **clock):
-        members = ExactVisits(states, 1)._subset("states", tuple(self.classes_.tolist()))
+        members = self._marked(states)
         values = self._answer_each(
             sequences, lambda chain, frames: chain.durations(frames, members, **clock)
         )

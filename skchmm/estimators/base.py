@@ -10,14 +10,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._documentation import DocumentedMixin
 from ..emissions import Precomputed
-from ..emissions.base import PendingFrames, check_size, steps_in_part
+from ..emissions.base import PendingFrames, check_size, numbers_of, steps_in_part
 from ..graph import AugmentedGraph
 from ..inference.chain import labelled
 from ..inference.schedule import Allowed, steps_at_once, threads_of
 from ..sequences.aligned import read_step_weights
 from ..sequences.forms import read_labels, read_rows, read_sequences
 from ..sequences.labels import encode_labels, read_known
-from ..sequences.values import numbers_of
 from .fallback import replace_paths, replace_posteriors
 from .marginal_paths import path_of_marginals
 from .parts import in_parts

@@ -16,12 +16,13 @@ from .._numbers import check_n_states, is_whole
 from ..constraints.compile import compile, flatten
 from ..controller import Controller, SoftController, everything
 from ..emissions import Emission
+from ..emissions.base import numbers_of
 from ..estimators.base import ALGORITHMS
 from ..estimators.likelihood import LikelihoodModel
 from ..estimators.reasons import ReasonsMixin
 from ..estimators.softness import check_weights
 from ..sequences.labels import label_array
-from ..sequences.values import as_numbers, numbers_of
+from ..sequences.values import as_numbers
 from .answers import AnswersMixin
 from .chunks import HMMChunksMixin
 from .hooks import (

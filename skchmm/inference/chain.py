@@ -5,7 +5,7 @@ Which kernel decodes is chosen here, which one sums in `sums.py`, by the thresho
 """
 
 from functools import cached_property, partial
-from itertools import islice
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +20,7 @@ from ..graph.augmented import WIDTH
 from ..graph.completion import Live, positions_of_death
 from .delayed import decode_delayed, max_entries, products_of
 from .filtering import filter_marginals
-from .kbest import iterate_paths
+from .kbest import best_paths
 from .levels import HUGE, add_levels, take_off_levels
 from .schedule import spread, work_through
 from .settings import settings
@@ -130,9 +130,16 @@ class ScoredChain:
         """Where the last path of a sequence without a feasible one dies; see `Explanation`."""
         return positions_of_death(self.graph, frames.dense() > -np.inf)
 
-    def best_paths(self, frames, k):
-        """The k best paths of one sequence: (score, state indices) each, the best first."""
-        return list(islice(iterate_paths(self, frames, 0, frames.n_steps), k))
+    def best_paths(self, frames, offsets, k, labels, *, n_jobs=None):
+        """The k best paths of each sequence, a list of (score, labels), the best first."""
+        if k > 1:
+            self._check(frames, offsets)
+            return best_paths(self, frames, offsets, k, labels)
+        path, scores = self.decode(frames, offsets, labels=labels, n_jobs=n_jobs)
+        return [
+            [(score, path[begin:end])] if score > -np.inf else []
+            for score, (begin, end) in zip(scores.tolist(), pairwise(offsets.tolist()))
+        ]
 
     def smooth(self, frames, offsets, *, seq_weights=None, counts=False, n_jobs=None):
         """Normalisers and marginals, in log space."""

@@ -1,9 +1,10 @@
 """The best paths of a sequence, in order, found one at a time."""
 
-from itertools import islice
+from itertools import islice, pairwise
 
 import numpy as np
 
+from .._kernels.discrete import kbest as kernels
 from .._kernels.discrete.kbest import BestPaths
 from .levels import HUGE, add_levels, take_off_levels
 
@@ -46,12 +47,28 @@ def iterate_paths(chain, frames, begin, end):
 
 
 def _paths(chain, frames):
-    return BestPaths(
-        chain.graph.layout, chain.log_weights, chain.log_start, frames.table, frames.index, 0,
+    paths = BestPaths(
+        chain.graph.layout, chain.log_weights, chain.log_start, frames.table, frames.index,
         frames.n_steps,
     )  # fmt: skip
+    paths.begin(0, frames.n_steps)
+    return paths
 
 
-def best_paths(chain, frames, begin, end, k):
-    """The k best paths as a list of (log_prob, path); fewer where there are no more."""
-    return list(islice(iterate_paths(chain, frames, begin, end), k))
+def best_paths(chain, frames, offsets, k, labels):
+    """The k best paths of each sequence, as lists of (log_prob, labels)."""
+    states, log_probs, begins = kernels.best_paths(
+        chain.graph.layout, chain.log_weights, chain.log_start, frames.table, frames.index,
+        offsets, k,
+    )  # fmt: skip
+    found, answers, at = labels.take(states, mode="clip"), [], 0
+    for (begin, end), (first, last) in zip(pairwise(offsets.tolist()), pairwise(begins)):
+        paths, T = [], end - begin
+        for log_prob in log_probs[first:last]:
+            paths.append((log_prob, found[at : at + T]))
+            at += T
+        if paths and abs(paths[0][0]) > HUGE:
+            again = islice(iterate_paths(chain, frames, begin, end), k)
+            paths = [(log_prob, labels[path]) for log_prob, path in again]
+        answers.append(paths)
+    return answers

@@ -159,13 +159,6 @@ def as_numbers(values, name):
         raise ValueError(f"{name} must be numbers: {error}") from error
 
 
-def numbers_of(values, name):
-    """Like `as_numbers`, without a copy of what is a plain array of them."""
-    if type(values) is np.ndarray and values.dtype == np.float64:
-        return values
-    return as_numbers(values, name)
-
-
 def concatenate(arrays, name="X"):
     """Concatenate without changing values: no string from a number, no column from another."""
     if not all(issubclass(kind, np.ndarray) for kind in set(map(type, arrays))):

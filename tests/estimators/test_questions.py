@@ -197,6 +197,19 @@ def test_visits_and_durations(seed, constraints, A, n_steps):
     assert durations.length == pytest.approx([length], nan_ok=True)
 
 
+def test_visits_after_parameters_were_replaced():
+    """What a model keeps to count visits belongs to its parameters and to the states asked for."""
+    rng = np.random.default_rng(8)
+    first, second = random_chain(rng, 3), random_chain(rng, 3)
+    X, model = random_scores(rng, 5, 3), model_of(first, CATALOGS[2])
+    for A in ("b", ["b", "c"], "b"):
+        want = model_of(first, CATALOGS[2]).visit_distribution(A, X)
+        np.testing.assert_array_equal(model.visit_distribution(A, X), want)
+    model.startprob_, model.transmat_ = second
+    want = model_of(second, CATALOGS[2]).visit_distribution("b", X)
+    np.testing.assert_array_equal(model.visit_distribution("b", X), want)
+
+
 def test_several_sequences_and_wrong_labels():
     rng = np.random.default_rng(5)
     model = model_of(random_chain(rng, 3), CATALOGS[2])

@@ -102,6 +102,23 @@ def test_forms():
         model.kbest(A, 0)
 
 
+@pytest.mark.parametrize("k", [1, 2, 7])
+@pytest.mark.parametrize("levels", [1, 10**6])
+def test_many_sequences_get_what_each_gets_alone(k, levels):
+    """With one level of scores most paths are tied; huge ones are answered apart."""
+    rng = np.random.default_rng(3)
+    model = feasible_model(
+        ([0.5, 0.25, 0.25], [[0.5, 0.25, 0.25]] * 3), [AtLeastVisits("a", 2), NoDwell("b")]
+    )
+    X = [rng.integers(levels, size=(n, 3)) / 64 for n in (3, 40, 5, 4, 17, 30)]
+    X[2] -= 1e12
+    for found, alone in zip(model.kbest(X, k), X, strict=True):
+        expected = list(islice(iterate_paths(model._chain(), Frames(alone), 0, len(alone)), k))
+        assert [value for value, _ in found] == [value for value, _ in expected]
+        for (_, path), (_, states) in zip(found, expected, strict=True):
+            assert path.tolist() == [STATES[i] for i in states]
+
+
 def test_infeasible_sequences_are_answered_without_the_constraints_if_one_says_so():
     rng = np.random.default_rng(2)
     chain, X = random_chain(rng, 3), random_scores(rng, 2, 3)

@@ -12,9 +12,11 @@ Only the best deviation of each path is queued; when it is taken, the next one i
 again. So a further path costs O(T degree) and keeps T nodes. Equally good paths come in the
 order of their states compared from the end, as in the traceback of Viterbi. Where a state has
 several nodes, the table also has the node before each, and nodes are ranked on the way by the
-states that lead to them, to choose it. Two paths that part at nodes of one state are compared
-further back.
+states that lead to them, to choose it; if there is no tie at all, ranks are left out. Two paths
+that part at nodes of one state are compared further back.
 """
+import numpy as np
+
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, malloc, realloc
@@ -22,8 +24,8 @@ from libc.stdlib cimport free, malloc, realloc
 from ..shared.interrupt cimport Watch, check, new_watch, stopped
 from ..shared.layout cimport Graph, Layout, edges_into, epoch_of, frame, step_work
 from ..shared.memory cimport Memory
-from ..shared.ties cimport as_good
 from .log_rows cimport best_source, first_row, max_row
+from .sources cimport Ranks, choose_sources, max_row_and_sources, open_ranks
 
 
 cdef struct Deviation:
@@ -41,62 +43,6 @@ cdef struct Path:
     Deviation next     # the best one that was not taken yet
 
 
-cdef struct Ranks:
-    int32_t *of_node   # the place of each node of a step, by its state and those before
-    int32_t *order     # work
-    int32_t *count     # work
-
-
-cdef int open_ranks(Ranks *ranks, Memory memory, const Graph *g) except -1:
-    cdef int64_t m
-    ranks.of_node = <int32_t *> memory.room(g.n_nodes * sizeof(int32_t))
-    ranks.order = <int32_t *> memory.room(g.n_nodes * sizeof(int32_t))
-    ranks.count = <int32_t *> memory.room(
-        max(g.n_nodes + 1, g.n_states) * sizeof(int32_t))
-    for m in range(g.n_nodes):
-        ranks.of_node[m] = <int32_t> m
-    return 0
-
-
-cdef void choose_sources(const Graph *g, const double *log_weights, int64_t e,
-                         const double *before, Ranks *ranks, int32_t *came) noexcept nogil:
-    """The node before each, of equally good ones the first by rank; and the ranks of a step."""
-    cdef int64_t N = g.n_nodes, m, k, best, n = 0
-    cdef double top, value
-    cdef const int32_t *start = edges_into(g, e)
-    for m in range(N):
-        top, best = -INFINITY, -1
-        for k in range(start[m], start[m + 1]):
-            value = before[g.sources[k]] + log_weights[k]
-            if value > top:
-                top, best = value, k
-        came[m] = g.sources[best] if best >= 0 else 0
-        k = best + 1
-        while (0 < k < start[m + 1]
-               and g.node_states[g.sources[k]] == g.node_states[g.sources[best]]):
-            if (as_good(g, log_weights, before, k, best)
-                    and ranks.of_node[g.sources[k]] < ranks.of_node[came[m]]):
-                came[m] = g.sources[k]
-            k += 1
-    # Sorted by the rank of the node before; then by state, which nodes are already.
-    for m in range(N + 1):
-        ranks.count[m] = 0
-    for m in range(N):
-        ranks.count[ranks.of_node[came[m]] + 1] += 1
-    for m in range(N):
-        ranks.count[m + 1] += ranks.count[m]
-    for m in range(N):
-        k = ranks.of_node[came[m]]
-        ranks.order[ranks.count[k]] = <int32_t> m
-        ranks.count[k] += 1
-    for m in range(N - 1, -1, -1):
-        ranks.count[g.node_states[m]] = <int32_t> m
-    for n in range(N):
-        m = ranks.order[n]
-        ranks.of_node[m] = ranks.count[g.node_states[m]]
-        ranks.count[g.node_states[m]] += 1
-
-
 cdef struct Walk:
     int64_t p          # a path, and a deviation from it
     Deviation taken
@@ -109,11 +55,18 @@ cdef class BestPaths:
     cdef Layout layout
     cdef object held
     cdef const double *log_weights
+    cdef const double *log_start
+    cdef const double *log_table
+    cdef const int32_t *rows
     cdef double *values
     cdef int32_t *came             # (T, n_nodes) the node before each; NULL: one node per state
     cdef Path *paths
     cdef int64_t *heap             # paths that have a deviation left
-    cdef int64_t T, n_paths, n_heap, room
+    cdef int64_t T, n_paths, n_heap, room, n_steps
+    cdef int64_t last_parent       # of the last path, while it was not looked where to go on; or -1
+    cdef Deviation last_taken
+    cdef Memory memory
+    cdef Ranks ranks
 
     def __cinit__(self):
         self.values = NULL
@@ -126,25 +79,48 @@ cdef class BestPaths:
                  const double[::1] log_start,           # IN
                  const double[:, ::1] log_table,        # IN
                  const int32_t[::1] rows,               # IN or None: row t of log_table is step t
-                 int64_t origin, int64_t T):            # IN, first step and number of steps
+                 int64_t n_steps):                      # IN, of the longest sequence
         self.layout = layout
-        self.held = log_weights  # keeps the pointer alive
-        self.log_weights = &log_weights[0] if log_weights.shape[0] else NULL
-        self.T = T
+        self.held = log_weights, log_start, log_table, rows  # keeps the pointers alive
         if layout.graph.n_nodes == 0:
             return
-        self.values = <double *> malloc(T * layout.graph.n_nodes * sizeof(double))
+        self.log_weights = &log_weights[0] if log_weights.shape[0] else NULL
+        self.log_start, self.log_table = &log_start[0], &log_table[0, 0]
+        self.rows = &rows[0] if rows is not None else NULL
+        self.n_steps = n_steps
+        self.values = <double *> malloc(n_steps * layout.graph.n_nodes * sizeof(double))
         self.make_room()
         if layout.graph.several:
-            self.came = <int32_t *> malloc(T * layout.graph.n_nodes * sizeof(int32_t))
+            self.came = <int32_t *> malloc(n_steps * layout.graph.n_nodes * sizeof(int32_t))
         if self.values == NULL or layout.graph.several and self.came == NULL:
             raise MemoryError
-        cdef Memory memory = Memory()
-        cdef Ranks ranks
-        open_ranks(&ranks, memory, &layout.graph)
+        self.memory = Memory()
+        open_ranks(&self.ranks, self.memory, &layout.graph)
+
+    def __dealloc__(self):
+        self.forget()
+        free(self.values)
+        free(self.came)
+        free(self.paths)
+        free(self.heap)
+
+    cdef void forget(self) noexcept nogil:
+        cdef int64_t p
+        for p in range(self.n_paths):
+            free(self.paths[p].nodes)
+        self.n_paths = self.n_heap = 0
+
+    cpdef int begin(self, int64_t origin, int64_t T) except -1:
+        """From now on, the paths of the sequence of steps origin..origin+T-1."""
+        self.forget()
+        self.last_parent = -1
+        if self.layout.graph.n_nodes == 0:
+            return 0
+        if T > self.n_steps:
+            raise ValueError("A sequence is longer than the longest.")
+        self.T = T
         with nogil:
-            self.fill(&log_start[0], &log_table[0, 0], &rows[0] if rows is not None else NULL,
-                      origin, &ranks)
+            self.fill(origin)
             check()
             # The virtual path: every accepting last node is a deviation from it at T.
             self.paths[0].log_prob = 0.0
@@ -154,31 +130,41 @@ cdef class BestPaths:
             self.paths[0].nodes = NULL
             self.n_paths = 1
             self.look(0, NULL)
+        return 0
 
-    def __dealloc__(self):
-        cdef int64_t p
-        for p in range(self.n_paths):
-            free(self.paths[p].nodes)
-        free(self.values)
-        free(self.came)
-        free(self.paths)
-        free(self.heap)
-
-    cdef void fill(self, const double *log_start, const double *log_table, const int32_t *rows,
-                   int64_t origin, Ranks *ranks) noexcept nogil:
+    cdef void fill(self, int64_t origin) noexcept nogil:
         """The values of viterbi.pyx, all rows kept."""
         cdef const Graph *g = &self.layout.graph
         cdef int64_t t, e = 0
         cdef double *row = self.values
+        cdef const double *log_b
+        cdef bint tied = False
         cdef Watch watch = new_watch(step_work(g))
-        first_row(g, log_start, log_table + frame(rows, origin) * g.n_states, row)
+        first_row(g, self.log_start, self.log_table + frame(self.rows, origin) * g.n_states, row)
         for t in range(1, self.T):
             e = epoch_of(&g.epochs, t, e)
-            max_row(g, self.log_weights, e, row,
-                    log_table + frame(rows, origin + t) * g.n_states, row + g.n_nodes)
-            if self.came != NULL:
-                choose_sources(g, self.log_weights, e, row, ranks, self.came + t * g.n_nodes)
+            log_b = self.log_table + frame(self.rows, origin + t) * g.n_states
+            if self.came == NULL:
+                max_row(g, self.log_weights, e, row, log_b, row + g.n_nodes)
+            elif max_row_and_sources(g, self.log_weights, e, row, log_b, row + g.n_nodes,
+                                     self.came + t * g.n_nodes):
+                tied = True
             row += g.n_nodes
+            if stopped(&watch, 1):
+                return
+        if tied:
+            self.break_ties()
+
+    cdef void break_ties(self) noexcept nogil:
+        cdef const Graph *g = &self.layout.graph
+        cdef int64_t t, m, e = 0
+        cdef Watch watch = new_watch(step_work(g))
+        for m in range(g.n_nodes):
+            self.ranks.of_node[m] = <int32_t> m
+        for t in range(1, self.T):
+            e = epoch_of(&g.epochs, t, e)
+            choose_sources(g, self.log_weights, e, self.values + (t - 1) * g.n_nodes,
+                           &self.ranks, self.came + t * g.n_nodes)
             if stopped(&watch, 1):
                 return
 
@@ -200,10 +186,20 @@ cdef class BestPaths:
 
     def next_into(self, int32_t[::1] path):  # OUT, state indices
         """Write the next path and return its log probability, -inf when there are no more."""
+        if path.shape[0] < self.T:
+            raise ValueError("The path is longer than that.")
+        return self.next(&path[0])
+
+    cdef double next(self, int32_t *path) except? -1.0:
         cdef int64_t p, q, parent, t, u
         cdef int32_t *nodes
         cdef Deviation taken
         cdef const Graph *g = &self.layout.graph
+        if self.last_parent >= 0:
+            with nogil:
+                self.look(self.last_parent, &self.last_taken)
+                self.look(self.n_paths - 1, NULL)
+                self.last_parent = -1
         if self.n_heap == 0:
             return -INFINITY
         self.make_room()
@@ -222,8 +218,7 @@ cdef class BestPaths:
             self.paths[p].nodes = nodes
             self.trace(taken, nodes)
             self.remove_first()
-            self.look(parent, &taken)
-            self.look(p, NULL)
+            self.last_parent, self.last_taken = parent, taken
             t, q = 0, p
             while q > 0:
                 for u in range(t, self.paths[q].t):
@@ -380,3 +375,36 @@ cdef class BestPaths:
             self.heap[i] = self.heap[child]
             i = child
         self.heap[i] = last
+
+
+def best_paths(Layout layout,                   # IN
+               const double[::1] log_weights,   # IN, one an edge
+               const double[::1] log_start,     # IN
+               const double[:, ::1] log_table,  # IN
+               const int32_t[::1] rows,         # IN or None: row t of log_table is step t
+               const int64_t[::1] offsets,      # IN
+               int64_t k):                      # IN, how many of each sequence
+    """Paths of all sequences, one after the other; their log probabilities; where those of each
+    sequence begin among these."""
+    cdef int64_t n = offsets.shape[0] - 1, s, T, done = 0, longest = 0
+    cdef double log_prob
+    for s in range(n):
+        longest = max(longest, offsets[s + 1] - offsets[s])
+    cdef BestPaths each = BestPaths(layout, log_weights, log_start, log_table, rows, longest)
+    paths = np.empty(offsets[n] * min(k, 8), dtype=np.int32)
+    log_probs, begins = [], [0]
+    cdef int32_t[::1] room = paths
+    for s in range(n):
+        T = offsets[s + 1] - offsets[s]
+        each.begin(offsets[s], T)
+        while len(log_probs) - <int64_t> begins[s] < k:
+            if done + T > room.shape[0]:
+                paths = np.concatenate([paths, np.empty(done + T, dtype=np.int32)])
+                room = paths
+            log_prob = each.next(&room[done])
+            if log_prob == -INFINITY:
+                break
+            log_probs.append(log_prob)
+            done += T
+        begins.append(len(log_probs))
+    return paths[:done], log_probs, begins
