@@ -10,7 +10,7 @@ from ..controller.progress import Counted
 from ..exceptions import ControllerTooLargeError
 from ..sequences.labels import as_path, check_states, listing, unique
 from .base import accepts_nothing, is_constraint, short
-from .limits import build_all, check_nesting, listed
+from .limits import build_all, check_nesting, listed, one_budget
 from .logic import And, build, labels_of
 from .soft import Soft, add_soft
 
@@ -85,13 +85,17 @@ def compile(
     (True, False)
     """
     states, max_nodes = check_states(states), check_integer(max_nodes, "max_nodes", 1)
-    parts = flatten(constraints)
+    with one_budget(max_nodes):
+        return _compiled(flatten(constraints), states, max_nodes, verbose)
+
+
+def _compiled(parts, states, max_nodes, verbose):
     if not parts:
         return everything(states).minimal()
     soft = [part for part in parts if isinstance(part, Soft)]
     if soft:
         hard = [part for part in parts if not isinstance(part, Soft)]
-        controller = compile(hard, states, max_nodes=max_nodes, verbose=verbose)
+        controller = _compiled(hard, states, max_nodes, verbose)
         return add_soft(controller, soft, max_nodes)._compiled_from(parts, controller)
     with Counted("compiled", len(parts), "constraints") if verbose else nullcontext() as progress:
         tell = None if progress is None else progress.tell

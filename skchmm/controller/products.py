@@ -105,9 +105,9 @@ def _combine(controllers, every, names, max_nodes, verbose=0):
         result = _product(factors, every, max_nodes)
     if result is None:
         names = names or [f"controller {k}" for k in range(len(controllers))]
-        sizes = [f"  {name}: {c.n_states}" for name, c in zip(names, controllers)]
-        if len(sizes) > _SHOWN:
-            sizes[_SHOWN:] = [f"  and {len(sizes) - _SHOWN} more"]
+        sizes = [f"  {name}: {c.n_states}" for name, c in zip(names[:_SHOWN], controllers)]
+        if len(controllers) > _SHOWN:
+            sizes.append(f"  and {len(controllers) - _SHOWN} more")
         n_labels, n_epochs = len(controllers[0].states), len(_common_epochs(controllers))
         raise ControllerTooLargeError(
             f"The product of {len(controllers)} constraints has "

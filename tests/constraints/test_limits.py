@@ -256,6 +256,17 @@ def test_many_rules_share_one_budget(rule, combine):
         compile(rules, list("abc"))
 
 
+@pytest.mark.parametrize(
+    "text", [C.Regex, C.LTLf, lambda text: ~C.Regex(text), lambda text: C.Soft(C.Regex(text), 1.0)]
+)
+def test_reading_many_texts_is_work(text):
+    rules = [text("(" * 500 + "a" + ")" * (500 - k) + ")" * k + " " * k) for k in range(1000)]
+    with pytest.raises(ControllerTooLargeError, match="too much work"):
+        compile(rules, list("abc"))
+    with pytest.raises(ControllerTooLargeError, match="too much work"):
+        compile(rules, list("abc"))  # also when texts are remembered
+
+
 def test_many_tags_are_refused_at_once():
     entities = [f"e{i}" for i in range(5000)]
     scheme = C.TagScheme("BIO", entities)
