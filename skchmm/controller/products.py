@@ -1,7 +1,8 @@
 """Products of controllers: intersection and union."""
 
 from collections.abc import Iterable
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
 
 import numpy as np
 
@@ -20,6 +21,27 @@ _FOLD_WORK = 2_000_000
 _STEP_WORK = 200_000
 _TRIAL = 400  # what an epoch of one costs however small it is
 _SHOWN = 50  # factors listed in a message before the rest is only counted
+
+_work: ContextVar = ContextVar("work", default=None)
+# In steps of it: a product, each entry of a table that is minimised, each step of many factors.
+_COST_OF_PRODUCT, _COST_OF_ENTRY, _STEPS_AT_A_TIME = 1_000, 4, 50
+
+
+@contextmanager
+def spending(work):
+    """Products made within are work, which may be too much."""
+    token = _work.set(work)
+    try:
+        yield
+    finally:
+        _work.reset(token)
+
+
+def _spend(n_entries, n_factors, minimised):
+    work = _work.get()
+    if work is not None:
+        cost = _COST_OF_ENTRY * minimised + n_factors / _STEPS_AT_A_TIME
+        work.spend(_COST_OF_PRODUCT + int(n_entries * cost))
 
 
 def intersection(controllers: Iterable, *, names=None, max_nodes=1_000_000, verbose=0):
@@ -55,6 +77,8 @@ def _product(controllers, every, max_nodes, most=np.inf):
     limit = min(limit, _NARROWING_WORK // (S * len(epochs) * len(controllers)))
     tables = [c.tables[np.searchsorted(c.epochs, epochs, side="right") - 1] for c in controllers]
     rows, table = automata.product(tables, every, int(min(limit, most)))
+    n_states = min(limit, most) if rows is None else len(rows)
+    _spend(n_states * S * len(epochs), len(controllers), rows is not None)
     if rows is None:
         return None
     accepts = [np.append(c.accept, False)[rows[:, k]] for k, c in enumerate(controllers)]
@@ -87,6 +111,8 @@ def _as_one(controllers, max_nodes):
     S = len(controllers[0].states)
     limit = min(most_states(max_nodes, S), _NARROWING_WORK // (S * len(controllers)))
     found = narrowed(controllers, limit)
+    n_states = limit if found is None else len(found[0])
+    _spend(n_states * S, 2 * len(controllers), found is not None)
     return None if found is None else _controller(controllers, *found)
 
 
