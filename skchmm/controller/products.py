@@ -25,6 +25,7 @@ _SHOWN = 50  # factors listed in a message before the rest is only counted
 _work: ContextVar = ContextVar("work", default=None)
 # In steps of it: a product, each entry of a table that is minimised, each step of many factors.
 _COST_OF_PRODUCT, _COST_OF_ENTRY, _STEPS_AT_A_TIME = 1_000, 4, 50
+_COST_OF_LABEL = 20  # of each factor, to look at what it says of the label
 
 
 @contextmanager
@@ -100,8 +101,12 @@ def _narrowed(controllers, max_nodes):
     others = [c for c in controllers if len(c.epochs) > 1]
     groups = independent(plain)
     for chosen in [groups, [plain]] if len(groups) > 1 else [[plain]]:
-        found = [_as_one(group, max_nodes) for group in chosen]
-        if None not in found:
+        found = []
+        for group in chosen:
+            found.append(_as_one(group, max_nodes))
+            if found[-1] is None:
+                break
+        else:
             return found + others
     return controllers
 
@@ -121,6 +126,9 @@ def _combine(controllers, every, names, max_nodes, verbose=0):
     if not controllers:
         raise ValueError("No controllers to combine.")
     controllers = [c.over(controllers[0].states) for c in controllers]
+    work = _work.get()
+    if work is not None:
+        work.spend(_COST_OF_LABEL * len(controllers) * len(controllers[0].states))
     factors = _narrowed(controllers, max_nodes) if every else controllers
     if len(factors) == 1:
         return factors[0].minimal()
