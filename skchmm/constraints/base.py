@@ -203,6 +203,8 @@ class Constraint:
         try:
             key = tuple(self._normal(parameter.name) for parameter in self._signature())
             hash(key)
+        except ControllerTooLargeError:
+            raise
         except (TypeError, ValueError):
             return repr(self)  # malformed parameters, which only validation complains about
         return key

@@ -6,16 +6,19 @@ from typing import Any
 
 from ..controller import Controller, conflicts, everything, intersection
 from ..controller.checking import check_integer
+from ..controller.products import spending
 from ..controller.progress import Counted
 from ..exceptions import ControllerTooLargeError
 from ..sequences.labels import as_path, check_states, listing, unique
 from .base import accepts_nothing, is_constraint, short
-from .limits import build_all, check_nesting, listed
+from .limits import Work, build_all, check_nesting, listed, one_budget
 from .logic import And, build, labels_of
 from .soft import Soft, add_soft
 
-# How large a product may get in the search for the smallest conflict.
-MAX_TRIAL = 20_000
+# How large a product may get in the search for the smallest conflict, in states and in entries of
+# its table, and how many rules of a conflict are listed.
+MAX_TRIAL, _MAX_ENTRIES = 20_000, 300_000
+_SHOWN = 50
 
 
 def flatten(constraints):
@@ -85,13 +88,17 @@ def compile(
     (True, False)
     """
     states, max_nodes = check_states(states), check_integer(max_nodes, "max_nodes", 1)
-    parts = flatten(constraints)
+    with one_budget(max_nodes):
+        return _compiled(flatten(constraints), states, max_nodes, verbose)
+
+
+def _compiled(parts, states, max_nodes, verbose):
     if not parts:
         return everything(states).minimal()
     soft = [part for part in parts if isinstance(part, Soft)]
     if soft:
         hard = [part for part in parts if not isinstance(part, Soft)]
-        controller = compile(hard, states, max_nodes=max_nodes, verbose=verbose)
+        controller = _compiled(hard, states, max_nodes, verbose)
         return add_soft(controller, soft, max_nodes)._compiled_from(parts, controller)
     with Counted("compiled", len(parts), "constraints") if verbose else nullcontext() as progress:
         tell = None if progress is None else progress.tell
@@ -104,7 +111,8 @@ def compile(
         conflict = smallest_conflict(controllers)
         raise ValueError(
             f"No path over the states {listing(states)} satisfies these constraints together:\n"
-            + "\n".join(f"  {names[k]}" for k in conflict)
+            + "\n".join(f"  {names[k]}" for k in conflict[:_SHOWN])
+            + (f"\n  and {len(conflict) - _SHOWN} more" if len(conflict) > _SHOWN else "")
         )
     return product._compiled_from(parts, controllers)
 
@@ -124,15 +132,27 @@ def smallest_conflict(controllers):
     Where the search would take too long, the set found at least has no smaller one within.
     """
 
-    def feasible(chosen):
-        try:
-            product = intersection([controllers[k] for k in chosen], max_nodes=MAX_TRIAL)
-        except ControllerTooLargeError:
-            return True
-        return not accepts_nothing(product)
+    limit = min(MAX_TRIAL, max(100, _MAX_ENTRIES // len(controllers[0].states)))
 
-    n = len(controllers)
-    conflict, _ = conflicts.smallest_conflict(n, lambda chosen: not chosen or feasible(chosen))
+    def tests():
+        """Whether rules are feasible together, within a budget of its own."""
+        work = Work(MAX_TRIAL)
+
+        def feasible(chosen):
+            if not chosen:
+                return True
+            try:
+                with spending(work):
+                    product = intersection([controllers[k] for k in chosen], max_nodes=limit)
+            except ControllerTooLargeError:
+                if work.left < 0:
+                    raise conflicts.OutOfBudget from None
+                return True
+            return not accepts_nothing(product)
+
+        return feasible
+
+    conflict, _ = conflicts.smallest_conflict(len(controllers), tests(), tests())
     return conflict
 
 

@@ -1,6 +1,8 @@
 """Limits within which rules are read and built, so that a mistake is an error and not a wait."""
 
+import re
 from collections.abc import Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 
 from ..exceptions import ControllerTooLargeError
@@ -11,6 +13,8 @@ MAX_VALUES = 1_000_000  # in a specification, labels and all
 _LEAST_WORK = 3_000_000
 COST_OF_RULE = 500  # of several, for each epoch, whatever its size; in steps of `Work`
 COST_OF_PART = 20  # of a text, which was read before; in steps of `Work`
+_COST_OF_WORD = 20  # to read it, or a symbol, whether or not the text is remembered
+_WORD = re.compile(r"\w+|[^\w\s]")
 
 
 _whole: ContextVar["Work | None"] = ContextVar("whole", default=None)
@@ -38,20 +42,34 @@ class Work:
             self.whole.spend(steps)
 
 
-def build_all(parts, build, max_nodes, tell=None):
-    """The controllers of several rules, within about a second and a half for all of them."""
+@contextmanager
+def one_budget(max_nodes):
+    """Whatever is read and built within counts as one piece of work."""
     work = Work(max_nodes)
     token = _whole.set(work)
-    controllers = []
     try:
+        yield work
+    finally:
+        _whole.reset(token)
+
+
+def spend_on_reading(text):
+    """The work of reading a text, where it is one of several."""
+    whole = _whole.get()
+    if whole is not None:
+        whole.spend(_COST_OF_WORD * len(_WORD.findall(text)))
+
+
+def build_all(parts, build, max_nodes, tell=None):
+    """The controllers of several rules, within about a second and a half for all of them."""
+    controllers = []
+    with one_budget(max_nodes) as work:
         for part in parts:
             controllers.append(build(part))
             tables = controllers[-1].tables
             work.spend(COST_OF_RULE * len(tables) + tables.size)
             if tell is not None:
                 tell(len(controllers))
-    finally:
-        _whole.reset(token)
     return controllers
 
 

@@ -6,7 +6,7 @@ from functools import lru_cache
 from ..controller import intersection, union
 from ..exceptions import ControllerTooLargeError
 from .base import Constraint
-from .limits import COST_OF_PART, Work
+from .limits import COST_OF_PART, Work, spend_on_reading
 from .progression import automaton
 from .syntax import Classes, Parser, label_numbers
 
@@ -199,6 +199,7 @@ class LTLf(Constraint):
     def _parsed(self):
         if not isinstance(self.formula, str):
             raise self._error(f"formula must be a string, got {self.formula!r}")
+        spend_on_reading(self.formula)
         try:
             read = _parsed if len(self.formula) < _LONG else _parsed.__wrapped__
             return read(self.formula)

@@ -6,7 +6,7 @@ from functools import lru_cache
 from ..exceptions import ControllerTooLargeError
 from .base import Constraint
 from .glushkov import automaton
-from .limits import COST_OF_PART, Work
+from .limits import COST_OF_PART, Work, spend_on_reading
 from .syntax import Parser, label_numbers
 
 _TOKEN = r"""(?P<symbol>\[\^|[()|*+?.\[\]{}])|(?P<label>[^\s()|*+?.\[\]{}^'"\\]+)"""
@@ -181,6 +181,7 @@ class Regex(Constraint):
     def _parsed(self):
         if not isinstance(self.pattern, str):
             raise self._error(f"pattern must be a string, got {self.pattern!r}")
+        spend_on_reading(self.pattern)
         try:
             return (_remembered if len(self.pattern) <= _SHORT else _parse)(self.pattern)
         except ValueError as error:

@@ -6,9 +6,10 @@ from collections.abc import Collection, Hashable
 from typing import Any
 
 from ..controller import Controller, everything
-from ..controller.soft import SoftController, broken_once, soften
+from ..controller.soft import MAX_SOFT, SoftController, broken_once, soften
 from ..sequences.labels import check_states
 from .base import Constraint, is_constraint, short
+from .limits import build_all
 from .logic import build, labels_of, spec_of
 
 
@@ -182,7 +183,9 @@ def add_soft(controller, soft, max_nodes):
 
     A weight that is still to be learned is 0.
     """
-    rules = [rule.count(controller.states, max_nodes) for rule in soft]
+    if len(soft) > MAX_SOFT:
+        raise ValueError(f"There are {len(soft)} soft rules; at most {MAX_SOFT} are possible.")
+    rules = build_all(soft, lambda rule: rule.count(controller.states, max_nodes), max_nodes)
     weights = [0.0 if rule.learned else float(rule.weight) for rule in soft]
     names = [short(rule) for rule in soft]
     return soften(controller, rules, weights, names=names, max_nodes=max_nodes)

@@ -10,16 +10,17 @@ MAX_TESTS = 2_000
 MAX_SUBSETS = 200_000
 
 
-class _OutOfBudget(Exception):
-    pass
+class OutOfBudget(Exception):
+    """Tests take too long; `feasible` may raise it."""
 
 
-def smallest_conflict(n, feasible, *, max_tests=MAX_TESTS):
+def smallest_conflict(n, feasible, again=None, *, max_tests=MAX_TESTS):
     """The smallest infeasible set of items, the first of them in lexicographic order.
 
     All items together must be infeasible. Every infeasible set has an item outside each feasible
     one. So the smallest set that has is a candidate; if it is feasible, it is grown as far as it
-    stays so, and there is one more set to have an item outside of.
+    stays so, and there is one more set to have an item outside of. When the search is cut short,
+    `again` is asked instead of `feasible`.
 
     Returns
     -------
@@ -33,7 +34,7 @@ def smallest_conflict(n, feasible, *, max_tests=MAX_TESTS):
         nonlocal left
         left -= 1
         if left < 0:
-            raise _OutOfBudget
+            raise OutOfBudget
         return feasible(items)
 
     outside = []  # of each maximal feasible set that is known
@@ -47,10 +48,10 @@ def smallest_conflict(n, feasible, *, max_tests=MAX_TESTS):
                     candidate = candidate | {k}
             rest = set(range(n)) - candidate
             if not rest:
-                raise _OutOfBudget  # a test that gave up said feasible
+                raise OutOfBudget  # a test that gave up said feasible
             outside.append(rest)
-    except _OutOfBudget:
-        return irreducible(list(range(n)), feasible), False
+    except OutOfBudget:
+        return irreducible(list(range(n)), again or feasible), False
 
 
 def _hitting_set(n, sets):
@@ -64,7 +65,7 @@ def _hitting_set(n, sets):
     for chosen in islice(subsets, MAX_SUBSETS):
         if all(chosen & each for each in open_sets):
             return chosen | set(needed)
-    raise _OutOfBudget
+    raise OutOfBudget
 
 
 def irreducible(items, feasible, *, max_tests=MAX_TESTS):
@@ -78,8 +79,11 @@ def irreducible(items, feasible, *, max_tests=MAX_TESTS):
         nonlocal left
         if just_added:
             left -= 1
-            if left >= 0 and not feasible(kept):
-                return []
+            try:
+                if left >= 0 and not feasible(kept):
+                    return []
+            except OutOfBudget:
+                left = 0
         if len(items) == 1 or left <= 0:
             return items
         half = len(items) // 2

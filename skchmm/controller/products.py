@@ -1,7 +1,8 @@
 """Products of controllers: intersection and union."""
 
 from collections.abc import Iterable
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
 
 import numpy as np
 
@@ -20,6 +21,28 @@ _FOLD_WORK = 2_000_000
 _STEP_WORK = 200_000
 _TRIAL = 400  # what an epoch of one costs however small it is
 _SHOWN = 50  # factors listed in a message before the rest is only counted
+
+_work: ContextVar = ContextVar("work", default=None)
+# In steps of it: a product, each entry of a table that is minimised, each step of many factors.
+_COST_OF_PRODUCT, _COST_OF_ENTRY, _STEPS_AT_A_TIME = 1_000, 4, 50
+_COST_OF_LABEL = 20  # of each factor, to look at what it says of the label
+
+
+@contextmanager
+def spending(work):
+    """Products made within are work, which may be too much."""
+    token = _work.set(work)
+    try:
+        yield
+    finally:
+        _work.reset(token)
+
+
+def _spend(n_entries, n_factors, minimised):
+    work = _work.get()
+    if work is not None:
+        cost = _COST_OF_ENTRY * minimised + n_factors / _STEPS_AT_A_TIME
+        work.spend(_COST_OF_PRODUCT + int(n_entries * cost))
 
 
 def intersection(controllers: Iterable, *, names=None, max_nodes=1_000_000, verbose=0):
@@ -55,6 +78,8 @@ def _product(controllers, every, max_nodes, most=np.inf):
     limit = min(limit, _NARROWING_WORK // (S * len(epochs) * len(controllers)))
     tables = [c.tables[np.searchsorted(c.epochs, epochs, side="right") - 1] for c in controllers]
     rows, table = automata.product(tables, every, int(min(limit, most)))
+    n_states = min(limit, most) if rows is None else len(rows)
+    _spend(n_states * S * len(epochs), len(controllers), rows is not None)
     if rows is None:
         return None
     accepts = [np.append(c.accept, False)[rows[:, k]] for k, c in enumerate(controllers)]
@@ -76,8 +101,12 @@ def _narrowed(controllers, max_nodes):
     others = [c for c in controllers if len(c.epochs) > 1]
     groups = independent(plain)
     for chosen in [groups, [plain]] if len(groups) > 1 else [[plain]]:
-        found = [_as_one(group, max_nodes) for group in chosen]
-        if None not in found:
+        found = []
+        for group in chosen:
+            found.append(_as_one(group, max_nodes))
+            if found[-1] is None:
+                break
+        else:
             return found + others
     return controllers
 
@@ -87,6 +116,8 @@ def _as_one(controllers, max_nodes):
     S = len(controllers[0].states)
     limit = min(most_states(max_nodes, S), _NARROWING_WORK // (S * len(controllers)))
     found = narrowed(controllers, limit)
+    n_states = limit if found is None else len(found[0])
+    _spend(n_states * S, 2 * len(controllers), found is not None)
     return None if found is None else _controller(controllers, *found)
 
 
@@ -95,6 +126,9 @@ def _combine(controllers, every, names, max_nodes, verbose=0):
     if not controllers:
         raise ValueError("No controllers to combine.")
     controllers = [c.over(controllers[0].states) for c in controllers]
+    work = _work.get()
+    if work is not None:
+        work.spend(_COST_OF_LABEL * len(controllers) * len(controllers[0].states))
     factors = _narrowed(controllers, max_nodes) if every else controllers
     if len(factors) == 1:
         return factors[0].minimal()
@@ -105,9 +139,9 @@ def _combine(controllers, every, names, max_nodes, verbose=0):
         result = _product(factors, every, max_nodes)
     if result is None:
         names = names or [f"controller {k}" for k in range(len(controllers))]
-        sizes = [f"  {name}: {c.n_states}" for name, c in zip(names, controllers)]
-        if len(sizes) > _SHOWN:
-            sizes[_SHOWN:] = [f"  and {len(sizes) - _SHOWN} more"]
+        sizes = [f"  {name}: {c.n_states}" for name, c in zip(names[:_SHOWN], controllers)]
+        if len(controllers) > _SHOWN:
+            sizes.append(f"  and {len(controllers) - _SHOWN} more")
         n_labels, n_epochs = len(controllers[0].states), len(_common_epochs(controllers))
         raise ControllerTooLargeError(
             f"The product of {len(controllers)} constraints has "

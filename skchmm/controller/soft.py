@@ -234,11 +234,9 @@ def soften(controller, rules, weights, *, names, max_nodes):
     ----------
     controller : Controller
         Of the hard rules.
-    rules : list of Breaks, in the order of the soft rules
+    rules : list of Breaks, at most MAX_SOFT of them, in the order of the soft rules
     weights : list of float
     """
-    if len(rules) > MAX_SOFT:
-        raise ValueError(f"There are {len(rules)} soft rules; at most {MAX_SOFT} are possible.")
     # Each rule on its own is seldom smaller than in the order of sizes.
     order = sorted(range(len(rules)), key=lambda k: rules[k].tables.shape[1])
     shape = controller.tables.shape

@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 from skchmm import Controller, compile, satisfies
 from skchmm import constraints as C
+from skchmm.constraints import declare
 from skchmm.constraints.limits import MAX_DEPTH
 from skchmm.exceptions import ControllerTooLargeError
 
@@ -254,6 +255,28 @@ def test_many_rules_share_one_budget(rule, combine):
     rules = combine([rule(i) for i in range(5000)])
     with pytest.raises(ControllerTooLargeError, match=r"too much work|product of"):
         compile(rules, list("abc"))
+
+
+@pytest.mark.parametrize(
+    "text", [C.Regex, C.LTLf, lambda text: ~C.Regex(text), lambda text: C.Soft(C.Regex(text), 1.0)]
+)
+def test_reading_many_texts_is_work(text):
+    rules = [text("(" * 500 + "a" + ")" * (500 - k) + ")" * k + " " * k) for k in range(1000)]
+    with pytest.raises(ControllerTooLargeError, match="too much work"):
+        compile(rules, list("abc"))
+    with pytest.raises(ControllerTooLargeError, match="too much work"):
+        compile(rules, list("abc"))  # also when texts are remembered
+
+
+def test_the_search_for_a_conflict_ends():
+    labels = [f"s{k}" for k in range(60)]
+    rules = [declare.AlternateResponse(f"s{k}", f"s{(7 * k + 1) % 60}") for k in range(60)]
+    with pytest.raises(ValueError, match="satisfies these constraints together") as caught:
+        compile(rules, labels)
+    # All are needed: a path could do with a label that has no rule.
+    assert str(caught.value).split("\n")[1:] == [f"  {rule!r}" for rule in rules[:50]] + [
+        "  and 10 more"
+    ]
 
 
 def test_many_tags_are_refused_at_once():
