@@ -63,10 +63,10 @@ def best_paths(chain, frames, offsets, k, labels):
     )  # fmt: skip
     found, answers, at = labels.take(states, mode="clip"), [], 0
     for (begin, end), (first, last) in zip(pairwise(offsets.tolist()), pairwise(begins)):
-        paths, T = [], end - begin
-        for log_prob in log_probs[first:last]:
-            paths.append((log_prob, found[at : at + T]))
-            at += T
+        shape = last - first, end - begin
+        rows = found[at : at + shape[0] * shape[1]].reshape(shape)
+        paths = list(zip(log_probs[first:last], rows))
+        at += rows.size
         if paths and abs(paths[0][0]) > HUGE:
             again = islice(iterate_paths(chain, frames, begin, end), k)
             paths = [(log_prob, labels[path]) for log_prob, path in again]

@@ -386,7 +386,7 @@ def best_paths(Layout layout,                   # IN
                int64_t k):                      # IN, how many of each sequence
     """Paths of all sequences, one after the other; their log probabilities; where those of each
     sequence begin among these."""
-    cdef int64_t n = offsets.shape[0] - 1, s, T, done = 0, longest = 0
+    cdef int64_t n = offsets.shape[0] - 1, s, _i, T, done = 0, longest = 0
     cdef double log_prob
     for s in range(n):
         longest = max(longest, offsets[s + 1] - offsets[s])
@@ -397,7 +397,7 @@ def best_paths(Layout layout,                   # IN
     for s in range(n):
         T = offsets[s + 1] - offsets[s]
         each.begin(offsets[s], T)
-        while len(log_probs) - <int64_t> begins[s] < k:
+        for _i in range(k):
             if done + T > room.shape[0]:
                 paths = np.concatenate([paths, np.empty(done + T, dtype=np.int32)])
                 room = paths
