@@ -76,9 +76,9 @@ COMPILATION = 7
     [
         (predict, 8),
         (predict_one, 8),
-        (fit, 20),
-        (predict_in_continuous_time, 12),
-        (fit_as_in_hmmlearn, 20),
+        (fit, 21),
+        (predict_in_continuous_time, 14),
+        (fit_as_in_hmmlearn, 21),
     ],
 )
 def test_a_call_runs_through_few_files(prepare, most, X, rules):
