@@ -148,7 +148,12 @@ def make_protocol(
     ((100, 6), 'sitting')
     """
     listed = isinstance(activities, (list, tuple, np.ndarray))
-    if not listed or getattr(activities, "ndim", 1) != 1 or len(activities) == 0:
+    if (
+        not listed
+        or getattr(activities, "ndim", 1) != 1
+        or len(activities) == 0
+        or not all(isinstance(activity, Hashable) for activity in activities)
+    ):
         raise ValueError(f"activities must be a list of labels, got {activities!r}.")
     if not is_whole(n_features) or n_features < 1:
         raise ValueError(f"n_features must be a positive integer, got {n_features!r}.")

@@ -12,6 +12,7 @@ from .._documentation import DocumentedMixin
 from ..emissions import Precomputed
 from ..emissions.base import PendingFrames, check_size, numbers_of, steps_in_part
 from ..graph import AugmentedGraph
+from ..graph.augmented import graph_of
 from ..inference.chain import labelled
 from ..inference.schedule import Allowed, steps_at_once, threads_of
 from ..sequences.aligned import read_step_weights
@@ -226,7 +227,7 @@ class SequenceEstimator(RulesMixin, SavedMixin, DocumentedMixin, BaseEstimator):
     def _graph(self, constrained, start_support, support):
         if not constrained:
             return AugmentedGraph.unconstrained(self.controller_.states, start_support, support)
-        return AugmentedGraph.of(self.controller_, start_support, support, self.max_nodes)
+        return graph_of(self.controller_, start_support, support, self.max_nodes)
 
     def _supports(self, *parameters):
         """Which starts (S,) and which transitions (S, S) are possible."""

@@ -104,20 +104,6 @@ class AugmentedGraph:
         self.back = Blocks(self.n_nodes, list(zip(targets, sources)))
         self._make_layout()
 
-    @classmethod
-    def of(cls, controller, start_support, support, max_nodes):
-        """The graph; that of a chain without rules, over few states, is kept for the next one.
-
-        To make it takes longer than many a short fit.
-        """
-        S = len(support)
-        if min(MOST_KEPT, max_nodes) < S or not _is_everything(controller):
-            return cls(controller, start_support, support, max_nodes=max_nodes)
-        kept = _plain_graph(S, start_support.tobytes(), support.tobytes())
-        graph = cls.__new__(cls)
-        graph.__dict__.update(kept.__dict__, controller=controller)
-        return graph
-
     def _pair_siblings(self, targets):
         """Pairs of nodes of one state with an edge to the same node, (n, 2).
 
@@ -330,6 +316,20 @@ class AugmentedGraph:
 
     def __repr__(self):
         return f"<AugmentedGraph: {self.n_nodes} nodes, {self.n_edges} edges>"
+
+
+def graph_of(controller, start_support, support, max_nodes):
+    """The graph; that of a chain without rules, over few states, is kept for the next one.
+
+    To make it takes longer than many a short fit.
+    """
+    S = len(support)
+    if min(MOST_KEPT, max_nodes) < S or not _is_everything(controller):
+        return AugmentedGraph(controller, start_support, support, max_nodes=max_nodes)
+    kept = _plain_graph(S, start_support.tobytes(), support.tobytes())
+    graph = AugmentedGraph.__new__(AugmentedGraph)
+    graph.__dict__.update(kept.__dict__, controller=controller)
+    return graph
 
 
 def _is_everything(controller):

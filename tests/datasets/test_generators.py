@@ -83,6 +83,7 @@ def test_impossible_requests():
         ({"stay": None}, "stay must be a probability"),
         ({"activities": None}, "activities must be a list of labels"),
         ({"activities": []}, "activities must be a list of labels"),
+        ({"activities": ["walk", np.zeros(0)]}, "activities must be a list of labels"),
         ({"n_features": 1.5}, "n_features must be a positive integer"),
         ({"subject": -1}, "subject must be a standard deviation"),
     ],
