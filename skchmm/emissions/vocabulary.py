@@ -77,7 +77,14 @@ class Vocabulary:
         """The symbols of both: sorted, or as given where they are the same."""
         if np.array_equal(self.symbols, other.symbols):
             return self
-        return Vocabulary.learn(np.concatenate([_values(self.symbols), _values(other.symbols)]))
+        both = [_values(self.symbols), _values(other.symbols)]
+        kinds = {symbols.dtype.kind for symbols in both}
+        if len(kinds) > 1 and kinds & {*"mM"}:
+            raise ValueError(
+                f"Symbols of one column are times in some rows only: {self._preview()} and "
+                f"{other._preview()}."
+            )
+        return Vocabulary.learn(np.concatenate(both))
 
     def __len__(self):
         return len(self.symbols)

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from skchmm import ConstrainedHMM
 from skchmm.emissions import Categorical
 
 OFFSETS = np.array([0, 5, 6, 12, 20])
@@ -444,3 +445,10 @@ def test_probabilities_that_change_in_place_are_noticed():
             np.exp(emission.log_likelihood(E).dense()), emission.probabilities_.T
         )
     assert set(vars(pickle.loads(pickle.dumps(emission)))) == set(emission.__getstate__())
+
+
+@pytest.mark.parametrize("kind", ["m8[s]", "M8[s]", "M8[ns]"])
+def test_numbers_and_times_are_not_symbols_of_one_column(kind):
+    model = ConstrainedHMM(emission="categorical").partial_fit([0, 1, 1], [0, 1, 1])
+    with pytest.raises(ValueError, match="times in some rows only"):
+        model.partial_fit(np.zeros(3, kind), [0, 1, 1])
