@@ -1,6 +1,5 @@
 """Continuous features to discrete symbols."""
 
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -8,6 +7,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._documentation import DocumentedMixin
+from ._numbers import is_whole
 from .sequences.forms import holds_sequences, read_sequences
 
 BASE = 131  # of the polynomial hash
@@ -79,7 +79,7 @@ class HashingQuantizer(
         """
         for name, minimum in (("n_bins", 2), ("n_symbols", 1)):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Integral) or value < minimum:
+            if not is_whole(value) or value < minimum:
                 raise ValueError(f"{name} must be an integer of at least {minimum}, got {value!r}.")
         if self.n_symbols % BASE == 0:
             raise ValueError(

@@ -139,7 +139,8 @@ def _added(before, values, place):
     """Sums of before and now; states there were before now stand in these places."""
     total = {}
     for name, value in values.items():
-        old, value = before[name], np.array(value)
+        old = before[name]
+        value = np.array(value, dtype=np.result_type(value, old))  # counts may be whole or not
         grown = [k for k in range(value.ndim) if value.shape[k] != old.shape[k]]
         where = [place if k in grown else np.arange(n) for k, n in enumerate(value.shape)]
         value[np.ix_(*where)] += old

@@ -554,3 +554,14 @@ def test_models_are_saved_without_what_can_be_made_again():
     size = len(pickle.dumps(model))
     model.predict(sequences("symbols"))
     assert len(pickle.dumps(model)) == size < 1.2 * len(pickle.dumps(model.controller_)) + 20_000
+
+
+def test_whole_counts_and_others_are_added():
+    """Bincounts of one step are whole numbers, those that there are may not be."""
+    X, y = [np.array([5, 5]), np.array([0])], [np.array([0, 1]), np.array([0])]
+    model = ConstrainedHMM(emission="categorical")
+    for chunk in zip(X, y):
+        model.partial_fit(*chunk)
+    at_once = ConstrainedHMM(emission="categorical").fit(X, y)
+    np.testing.assert_allclose(model.transmat_, at_once.transmat_)
+    np.testing.assert_allclose(model.emission_.probabilities_, at_once.emission_.probabilities_)
