@@ -1,6 +1,7 @@
 """Exact draws from a CTConstrainedHMM: of whole jump paths, and of states given the data."""
 
 from collections.abc import Collection
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -97,7 +98,7 @@ class CTSamplingMixin(AskingMixin):
         -------
         list of JumpPath
         """
-        if not (np.isfinite(duration) and duration >= 0):
+        if not (isinstance(duration, Real) and 0 <= duration < np.inf):
             raise ValueError(f"duration must be a time that is not negative, got {duration!r}.")
         sequences, _ = self._observation_times(None, np.array([0.0, duration]), n_sequences)
         random_state = self._random(random_state)

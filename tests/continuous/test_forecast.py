@@ -178,3 +178,10 @@ def test_times_of_a_hazard_are_numbers():
     model = CTConstrainedHMM.from_parameters([1, 0], [[0, 0.5], [0, 0]], states=["a", "b"])
     with pytest.raises(ValueError, match="times must be numbers"):
         model.hazard("b", ["x"])
+
+
+@pytest.mark.parametrize("duration", [None, "long", -1.0, np.inf, np.nan, [1.0, 2.0]])
+def test_a_duration_is_a_number(duration):
+    model = CTConstrainedHMM.from_parameters([1, 0], [[0, 0.5], [0, 0]], states=["a", "b"])
+    with pytest.raises(ValueError, match="duration must be a time that is not negative"):
+        model.sample_paths(duration)
