@@ -1,4 +1,4 @@
-"""The paper's own timing table, at its longest sequences."""
+"""The timing table of Patel and Damiano's paper, at its longest sequences."""
 
 from ..paper import timing
 from .race import Line
