@@ -1,7 +1,11 @@
 """The arrays of an augmented graph, held once so that a kernel call does not unpack them."""
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
+cimport numpy as cnp
+
 import numpy as np
+
+cnp.import_array()
 
 
 cdef void *hold(list arrays, array, dtype) except NULL:
@@ -35,6 +39,20 @@ cdef class Layout:
         self.hold_blocks(&g.back, back)
         g.several = len(node_states) > 1 and bool((np.diff(node_states) == 0).any())
         self.hold_siblings(np.reshape(siblings, (-1, 2)).astype(np.int32))
+
+    def by_node(self, const double[:, ::1] table):  # IN, columns are states
+        """The same rows with one column per node, and zeros up to whole blocks."""
+        cdef const Graph *g = &self.graph
+        cdef cnp.npy_intp[2] shape
+        cdef int64_t r, m
+        shape[0], shape[1] = table.shape[0], g.stride
+        wide = cnp.PyArray_ZEROS(2, shape, cnp.NPY_DOUBLE, 0)
+        cdef double *row = <double *> cnp.PyArray_DATA(wide)
+        for r in range(table.shape[0]):
+            for m in range(g.n_nodes):
+                row[m] = table[r, g.node_states[m]]
+            row += g.stride
+        return wide
 
     cdef hold_blocks(self, Blocks *blocks, python_blocks):
         blocks.n_blocks = python_blocks.n_blocks
