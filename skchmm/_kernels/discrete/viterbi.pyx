@@ -45,6 +45,7 @@ cdef int64_t RUN = 1 << 14        # steps after which to look whether the call i
 # Blocks up to which noting the winners of a step beats finding them again, by instruction set.
 cdef int64_t[3] SMALL_BLOCKS = [1, 2, 3]
 cdef int64_t SMALL_KEPT = 1 << 22  # the same where values may be kept, which are 8 times as large
+cdef int64_t MOST_WORK = 64      # edges into a node, for what larger tables are kept
 cdef int64_t STRETCH = 64        # steps whose values are kept if there are ties among them
 
 
@@ -271,7 +272,8 @@ def viterbi(Layout layout,                     # IN
         values.rows = memory.table(longest + STRETCH + 1 if keep else 2, g.stride)
         memset(values.rows, 0, (STRETCH + 1 if keep else 2) * g.stride * sizeof(double))
     else:
-        open_table(&values, memory, longest, g.stride, budget, True)
+        open_table(&values, memory, longest, g.stride, budget, True,
+                   min(step_work(g) // g.n_nodes, MOST_WORK))
     emit.buffer = memory.rows(1 if by_node else BATCH, g.stride)
     with nogil:
         for s in range(n):

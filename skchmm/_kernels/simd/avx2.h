@@ -9,6 +9,7 @@
 #define AVX2 TARGET_AVX2 static inline
 
 typedef struct { __m256d a, b; } Vector_avx2;
+enum { few_registers_avx2 = 0 };
 
 /* The lanes below n, of each half. */
 AVX2 __m256i low_mask_avx2(int64_t n)

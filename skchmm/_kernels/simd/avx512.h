@@ -9,6 +9,7 @@
 #define AVX512 TARGET_AVX512 static inline
 
 typedef __m512d Vector_avx512;
+enum { few_registers_avx512 = 0 };
 
 AVX512 __mmask8 mask_avx512(int64_t n)
 { return n >= 8 ? 0xFF : (__mmask8)((1u << n) - 1u); }

@@ -7,6 +7,7 @@
 
 typedef struct { float64x2_t a, b, c, d; } Vector_neon;
 typedef struct { uint64x2_t a, b, c, d; } LaneSet_neon;
+enum { few_registers_neon = 0 };
 
 /* A function's body: the four parts of what it returns, each as `of` makes it. */
 #define OF_PARTS(Type, of) { Type r = {of(a), of(b), of(c), of(d)}; return r; }

@@ -1,6 +1,7 @@
 /* A vector of 8 doubles in plain C; see vector.h for what each name means. */
 
 typedef struct { double x[8]; } Vector_plain;
+enum { few_registers_plain = 1 };
 
 #define EACH for (int i = 0; i < 8; i++)
 

@@ -70,6 +70,7 @@
 #define TOTAL NAME(total)
 #define LARGEST NAME(largest)
 #define TRANSPOSE NAME(transpose)       /* (v): of 8 vectors, in place */
+#define FEW_REGISTERS NAME(few_registers) /* whether they do not hold a handful of vectors */
 
 /* Whole numbers below 2^52 are the last bits of a double that this was added to. */
 #define NUMBER 4503599627370496.0
