@@ -18,7 +18,12 @@ def coarsest_partition(keys, tails, labels, heads):
     """Classes of the coarsest partition finer than `keys` that all transitions respect."""
 
     def numbered(values):
-        return np.unique(values, return_inverse=True)[1].astype(np.int64)
+        values = np.asarray(values, dtype=np.int64)
+        if values.max(initial=0) > 4 * len(values):
+            return np.unique(values, return_inverse=True)[1].astype(np.int64)
+        there = np.zeros(values.max(initial=0) + 1, dtype=np.int64)  # without sorting
+        there[values] = 1
+        return (np.cumsum(there) - 1)[values]
 
     def contiguous(values):
         return np.ascontiguousarray(values, dtype=np.int64)

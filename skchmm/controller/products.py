@@ -13,7 +13,8 @@ from .narrowing import independent, narrowed
 from .progress import Counted
 
 # From so many factors on they are narrowed together, for about so many steps of single factors.
-_MANY, _NARROWING_WORK = 5, 300_000_000
+_MANY, _NARROWING_WORK = 5, 200_000_000
+_COST_OF_MINIMISING = 50  # of an entry of a table, in the same steps
 # Beyond this many joint states it pays to minimise between the factors of a product.
 _JOINT_LIMIT = 100_000
 # Entries of tables that are minimised to find a good order of factors, in all and for each of them.
@@ -101,24 +102,28 @@ def _narrowed(controllers, max_nodes):
     others = [c for c in controllers if len(c.epochs) > 1]
     groups = independent(plain)
     for chosen in [groups, [plain]] if len(groups) > 1 else [[plain]]:
-        found = []
+        found, left = [], _NARROWING_WORK  # of all groups together
         for group in chosen:
-            found.append(_as_one(group, max_nodes))
-            if found[-1] is None:
+            one, spent = _as_one(group, max_nodes, left)
+            if one is None:
                 break
+            found.append(one)
+            left -= spent
         else:
             return found + others
     return controllers
 
 
-def _as_one(controllers, max_nodes):
-    """The product of factors without epochs, None where it gets too large."""
+def _as_one(controllers, max_nodes, work):
+    """The product of factors without epochs and its work; None where it gets too large."""
     S = len(controllers[0].states)
-    limit = min(most_states(max_nodes, S), _NARROWING_WORK // (S * len(controllers)))
+    # a step is one of each factor, with sets of labels in words of 64; then it is minimised
+    of_state = S * (len(controllers) * -(-S // 64) + _COST_OF_MINIMISING)
+    limit = min(most_states(max_nodes, S), work // of_state)
     found = narrowed(controllers, limit)
     n_states = limit if found is None else len(found[0])
     _spend(n_states * S, 2 * len(controllers), found is not None)
-    return None if found is None else _controller(controllers, *found)
+    return (None if found is None else _controller(controllers, *found)), n_states * of_state
 
 
 def _combine(controllers, every, names, max_nodes, verbose=0):

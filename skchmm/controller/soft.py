@@ -185,13 +185,13 @@ class SoftController(Controller):
             return self
         E, n, S = self.tables.shape
         used = self.tables >= 0
-        masks = np.unique(np.concatenate([self.steps[used], self.ends]))
+        masks, ends = np.union1d(self.steps[used], 0), np.unique(self.ends)
         M = len(masks)
         # A label that breaks other rules is another label, and another end another acceptance.
         wide = np.full((E, n, S * M), -1, dtype=np.int32)
         e, q, a = np.nonzero(used)
         wide[e, q, a * M + np.searchsorted(masks, self.steps[used])] = self.tables[used]
-        code = np.where(self.accept, 1 + np.searchsorted(masks, self.ends), 0)
+        code = np.where(self.accept, 1 + np.searchsorted(ends, self.ends), 0)
         wide, code = minimal_tables(wide, code)
         by_mask = wide.reshape(E, -1, S, M)
         which = by_mask.argmax(axis=3)
@@ -201,7 +201,7 @@ class SoftController(Controller):
         keep[1:] = (tables[1:] != tables[:-1]).any(axis=(1, 2))
         keep[1:] |= (steps[1:] != steps[:-1]).any(axis=(1, 2))
         smallest = SoftController(
-            self.states, tables[keep], code > 0, steps[keep], masks[np.maximum(code - 1, 0)],
+            self.states, tables[keep], code > 0, steps[keep], ends[np.maximum(code - 1, 0)],
             self.weights, epochs=self.epochs[keep], horizon=self.horizon,
         )  # fmt: skip
         smallest._is_minimal = True
@@ -293,9 +293,6 @@ def _times(product, rule, k, names, max_nodes):
     ).minimal()  # fmt: skip
 
 
-_WIDER = 2  # columns that minimising may have, besides those of a table
-
-
 def _reach(product, other, max_nodes):
     """Epochs of both, which of each these are, and reachable pairs of states with their tables."""
     epochs = np.union1d(product.epochs, other.epochs)
@@ -304,7 +301,7 @@ def _reach(product, other, max_nodes):
     limit = most_states(max_nodes, len(product.states), len(epochs))
     # Minimising has a column for each label and each set of rules that a step breaks.
     n_sets = len(np.unique(product.steps)) + 1
-    limit = min(limit, _WIDER * limit // n_sets)
+    limit //= n_sets
     rows, tables = automata.product([product.tables[left], other.tables[right]], True, limit)
     return epochs, left, right, rows, tables
 

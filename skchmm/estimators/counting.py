@@ -94,6 +94,12 @@ class CountingMixin:
         emission = self._unfitted(sequences)
         survey = emission.survey(sequences.X) if hasattr(emission, "survey") else None
         old = None
+        if before is not None and type(emission) is not type(before["emission"]):
+            now, then = (type(each).__name__ for each in (emission, before["emission"]))
+            raise ValueError(
+                f"X looks like data for {now} emissions, but partial_fit began with {then} "
+                "emissions; the parameter emission says which to use."
+            )
         if before is not None:
             old, known = self.classes_.tolist(), join_labels(before["labels"], known)
             survey = None if survey is None else before["survey"] + survey

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Collection
 from copy import copy, deepcopy
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -91,7 +92,7 @@ class IntervalsMixin:
         """
         if method not in ("information", "bootstrap"):
             raise ValueError(f"method must be 'information' or 'bootstrap', got {method!r}.")
-        if not 0 < level < 1:
+        if not isinstance(level, Real) or not 0 < level < 1:
             raise ValueError(f"level must be between 0 and 1, got {level!r}.")
         sequences = self._read(X, lengths, groups, **times)
         if method == "bootstrap":

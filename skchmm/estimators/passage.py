@@ -9,6 +9,7 @@ from ..continuous.passage import Passage
 from ..continuous.path import PathChain
 from ..graph import AugmentedGraph
 from ..sequences.labels import members
+from ..sequences.values import as_numbers
 
 
 class PassageMixin:
@@ -78,7 +79,7 @@ class PassageMixin:
         >>> model.hazard("dead", [0, 1, 5, 20]).round(3)
         array([0.05 , 0.118, 0.214, 0.249])
         """
-        times = np.asarray(times, dtype=np.float64)
+        times = as_numbers(times, "times")
         if times.ndim != 1 or not np.isfinite(times).all():
             raise ValueError("times must be a 1-d array of finite numbers.")
         if (times < 0).any() or (np.diff(times) < 0).any():

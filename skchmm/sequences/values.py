@@ -165,8 +165,9 @@ def concatenate(arrays, name="X"):
         return _concatenate_frames(arrays, name)
     if len(arrays) == 1:
         return plain(arrays[0])
-    kinds = {dtype.kind for dtype in {array.dtype for array in arrays}}
-    if len(kinds) > 1 and kinds & set("USTMmO"):
+    types = {array.dtype for array in arrays}
+    kinds = {dtype.kind for dtype in types}
+    if (len(kinds) > 1 and kinds & set("USTMmOV")) or ("V" in kinds and len(types) > 1):
         arrays = [array.astype(object) for array in arrays]
     return plain(np.concatenate(arrays))
 

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from scipy.special import digamma, gammaln
 
 LOG_PI = np.log(np.pi)
+_TINY = np.finfo(float).tiny
 
 
 def kl_dirichlet(q: ArrayLike, p: ArrayLike) -> float | np.ndarray:
@@ -26,6 +27,8 @@ def kl_dirichlet(q: ArrayLike, p: ArrayLike) -> float | np.ndarray:
     """
     q, p = np.asarray(q, dtype=float), np.asarray(p, dtype=float)
     there = p > 0
+    # of smaller numbers the logarithm of the gamma function is infinite
+    q, p = np.maximum(q, _TINY), np.where(there, np.maximum(p, _TINY), 0.0)
     inner_q, inner_p = np.where(there, q, 1.0), np.where(there, p, 1.0)
     total_q, total_p = np.where(there, q, 0.0).sum(axis=-1), p.sum(axis=-1)
     some = total_p > 0

@@ -1,5 +1,7 @@
 """Models of Declare tools: .decl files there and back, and the dictionaries of pm4py."""
 
+import time
+
 import pytest
 
 from skchmm import compile
@@ -180,3 +182,33 @@ def test_a_file_that_is_no_text(tmp_path):
     path.write_bytes(b"activity a\n\x80")
     with pytest.raises(ValueError, match=r"model\.decl is not a text in UTF-8"):
         declare.read_decl(path)
+
+
+def test_numbers_are_read_whole(file):
+    """A number of ten digits is not taken for its first nine."""
+    text = "activity a\nAbsence10000000000[a] | |\n"
+    with pytest.raises(ValueError, match="line 2: 'Absence10000000000' asks for too many events"):
+        declare.read_decl(file(text))
+    assert declare.read_decl(file("activity a\nAbsence999999999[a]\n")) == [
+        declare.Absence("a", 999_999_999)
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "activity a\nResponse[" + "," * 900_000 + "] | |",
+        "activity " + "a," * 200_000 + "b\nResponse[" + "a," * 400_000 + "] | |",
+        "activity a\n" + "1" * 900_000 + "x[a] | |",
+        "".join(f"activity s{i}\n" for i in range(30_000)) + "Init[x]\n" * 30_000,
+        "activity a\nResponse[" + "] |" * 300_000,
+    ],
+    ids=["commas", "a name of commas", "digits", "unknown activities", "brackets"],
+)
+def test_large_files_that_are_wrong(file, text):
+    """An error soon; before, memory grew with the square of a line."""
+    path = file(text)
+    begin = time.process_time()
+    with pytest.raises(ValueError, match="cannot be read"):
+        declare.read_decl(path)
+    assert time.process_time() - begin < 5

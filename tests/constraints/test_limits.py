@@ -69,6 +69,14 @@ OTHERS = {
     "occupancy": "compile(Occupancy(0, 10**6, 10**18), range(10))",
     "a limit of ten": 'compile(Regex("a{11}"), states, max_nodes=10)',
     "forty soft rules": "compile([Soft(AtMostVisits(k, 1), 1.0) for k in range(40)], range(40))",
+    "circles of obligations": "compile([declare.Response(k, (7 * k + 1) % 300)"
+    " for k in range(300)], range(300))",
+    "circles of coexistence": "compile([declare.CoExistence(k, (7 * k + 1) % 300)"
+    " for k in range(300)], range(300))",
+    "soft remainders": "compile([Soft(Regex('(.{%d})*' % p), 1.0)"
+    " for p in (2, 3, 5, 7, 11, 13, 17)], states)",
+    "soft obligations": "compile([Soft(declare.Response(k, (7 * k + 1) % 60), 1.0)"
+    " for k in range(60)], range(60))",
     "thousands of windows": 'compile([Window("a", k, k + 9) for k in range(5_000)], states)',
     "thousands of patterns": "compile([Regex('.* a ' + 'b ' * (k % 50) + '.* c{%d}' % (k // 50))"
     " for k in range(50, 5_000)], states)",

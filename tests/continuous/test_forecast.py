@@ -172,3 +172,9 @@ def test_rates_alone_say_nothing_with_a_clock():
         model.hazard("c", [1.0], start="c")
     with pytest.raises(ValueError, match="never decrease"):
         model.hazard("c", [1.0, 0.5])
+
+
+def test_times_of_a_hazard_are_numbers():
+    model = CTConstrainedHMM.from_parameters([1, 0], [[0, 0.5], [0, 0]], states=["a", "b"])
+    with pytest.raises(ValueError, match="times must be numbers"):
+        model.hazard("b", ["x"])

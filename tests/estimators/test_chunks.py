@@ -17,6 +17,7 @@ from skchmm import (
     HSMMDecoder,
     InfeasibleSequenceError,
     Statistics,
+    TopologyMaskedHMM,
     hmm,
 )
 from skchmm.constraints import AtLeastVisits, AtMostVisits, StartsIn
@@ -565,3 +566,12 @@ def test_whole_counts_and_others_are_added():
     at_once = ConstrainedHMM(emission="categorical").fit(X, y)
     np.testing.assert_allclose(model.transmat_, at_once.transmat_)
     np.testing.assert_allclose(model.emission_.probabilities_, at_once.emission_.probabilities_)
+
+
+def test_symbols_after_numbers_are_refused():
+    model = TopologyMaskedHMM(states=[0, 1]).partial_fit(["a", "b"], [0, 1])
+    with pytest.raises(ValueError, match="for Gaussian emissions, but partial_fit began with Cat"):
+        model.partial_fit(np.array([[0.5], [1.5]]), [0, 1])
+    model = TopologyMaskedHMM(states=[0, 1]).partial_fit(np.array([[0.5], [1.5]]), [0, 1])
+    with pytest.raises(ValueError, match="for Categorical emissions, but partial_fit began with G"):
+        model.partial_fit(["a", "b"], [0, 1])

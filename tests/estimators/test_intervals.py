@@ -235,7 +235,8 @@ def test_mistakes():
     model = ConstrainedHMM(2, random_state=0, n_iter=5, tol=1.0).fit(X)
     with pytest.raises(ValueError, match="method must be"):
         model.confidence_intervals(X, method="jackknife")
-    with pytest.raises(ValueError, match="level must be between 0 and 1"):
-        model.confidence_intervals(X, level=95)
+    for level in (95, None, "high"):
+        with pytest.raises(ValueError, match="level must be between 0 and 1"):
+            model.confidence_intervals(X, level=level)
     with pytest.raises(ValueError, match="n_draws must be"):
         model.confidence_intervals(X, method="bootstrap", n_draws=0)

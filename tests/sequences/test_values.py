@@ -351,3 +351,11 @@ def test_times_without_a_unit():
         model.predict(np.zeros((2, 2)), bare)
     assert is_missing(nothing)
     assert read_sequences(["a", nothing]).X.tolist() == ["a", None]
+
+
+def test_records_beside_other_values():
+    records = np.array([(0, 0.5)], dtype=[("a", "i4"), ("b", "f8")])
+    others = np.array([(0, 0.5)], dtype=[("c", "i4"), ("b", "f8")])
+    assert concatenate([records, np.array([1.0])]).tolist() == [(0, 0.5), 1.0]
+    assert concatenate([records, others]).tolist() == [(0, 0.5), (0, 0.5)]
+    assert len(concatenate([records, records])) == 2

@@ -68,3 +68,12 @@ def test_what_is_impossible_under_a_dirichlet_distribution_says_nothing():
     found = divergences.kl_dirichlet([2.0, 0.0, 1.5], [1.0, 0.0, 3.0])
     assert found == pytest.approx(divergences.kl_dirichlet(q, p))
     assert divergences.kl_dirichlet([[0.0, 0.0]], [[0.0, 0.0]]).tolist() == [0.0]
+
+
+@pytest.mark.filterwarnings("error")
+def test_dirichlet_parameters_below_the_smallest_number_with_all_its_digits():
+    """The logarithm of the gamma function of 2e-311 is infinite, its limit is not."""
+    tiny = np.finfo(float).tiny
+    found = divergences.kl_dirichlet([2.0, 1.0], [2e-311, 1.0])
+    assert found == pytest.approx(divergences.kl_dirichlet([2.0, 1.0], [tiny, 1.0]))
+    assert divergences.kl_dirichlet([2e-311, 2e-311], [2e-311, 2e-311]) == 0.0

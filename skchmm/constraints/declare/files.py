@@ -3,7 +3,7 @@
 import os
 import re
 from itertools import permutations, product
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...sequences.labels import listing
 from ..base import Constraint, short
@@ -64,17 +64,35 @@ def read_decl(path: str | os.PathLike[str]) -> list[Constraint]:
     return read_text(text, os.fspath(path))
 
 
+class _Activities(NamedTuple):
+    """The activities that a file names, worked out once for all its lines.
+
+    Two names meet only at few of the commas of a line: those that leave as many commas on both
+    sides as some names have.
+    """
+
+    names: frozenset
+    commas: frozenset
+    sentence: str
+
+    @classmethod
+    def of(cls, names):
+        named = f"the file names {listing(names)}" if names else "no 'activity' line names any"
+        return cls(frozenset(names), frozenset(name.count(",") for name in names), named)
+
+
 def read_text(text, name):
     """The constraints of the text of a .decl file, which messages call `name`."""
     lines = [(number, line.strip()) for number, line in enumerate(text.splitlines(), start=1)]
     lines = [(number, line) for number, line in lines if line and not line.startswith("#")]
-    known, rest = {}, []
+    names, rest = [], []
     for number, line in lines:
         word, _, activity = line.partition(" ")
         if word == "activity" and activity.strip():
-            known[activity.strip()] = number
+            names.append(activity.strip())
         else:
             rest.append((number, line))
+    known = _Activities.of(list(dict.fromkeys(names)))
     constraints, wrong = [], []
     for number, line in rest:
         found, problems = _read_line(line, known)
@@ -91,7 +109,7 @@ def _read_line(line, known):
     if rule is None:
         if line.startswith("bind "):
             activity = line[5:].partition(":")[0].strip()
-            return [], [] if activity in known else _unknown([activity], known)
+            return [], [] if activity in known.names else _unknown([activity], known)
         attribute = ":" in line  # its values do not matter to paths
         return [], [] if attribute else [f"{short(line)} is no activity, attribute or constraint"]
     template, takes = find_template(rule["template"])
@@ -109,7 +127,7 @@ def _read_line(line, known):
         problems.append(
             f"{rule['template'].strip()} takes {takes} {word}, not {listing(activities)}"
         )
-    unknown = [activity for activity in activities if activity not in known]
+    unknown = [activity for activity in activities if activity not in known.names]
     problems += _unknown(unknown, known) if unknown else []
     return ([] if problems else [template(*activities)]), problems
 
@@ -117,17 +135,17 @@ def _read_line(line, known):
 def _split(text, takes, known):
     """The activities between brackets; some may have commas in their names."""
     parts = text.split(",")
-    cuts = range(1, len(parts)) if takes == 2 else []
-    ways = [[",".join(parts[:k]), ",".join(parts[k:])] for k in cuts] + [[text]] * (takes == 1)
-    ways = [[activity.strip() for activity in way] for way in ways]
-    whole = [way for way in ways if all(activity in known for activity in way)]
+    commas = known.commas if takes == 2 else ()
+    cuts = [k + 1 for k in commas if len(parts) - k - 2 in commas]
+    ways = [[",".join(parts[:k]), ",".join(parts[k:])] for k in sorted(cuts)]
+    ways = [[activity.strip() for activity in way] for way in ways + [[text]] * (takes == 1)]
+    whole = [way for way in ways if all(activity in known.names for activity in way)]
     return whole[0] if whole else [part.strip() for part in parts]
 
 
 def _unknown(activities, known):
     noun = "activity" if len(activities) == 1 else "activities"
-    named = f"the file names {listing(list(known))}" if known else "no 'activity' line names any"
-    return [f"unknown {noun} {listing(activities)}; {named}"]
+    return [f"unknown {noun} {listing(activities)}; {known.sentence}"]
 
 
 def write_decl(constraints: Any, path: str | os.PathLike[str]) -> None:

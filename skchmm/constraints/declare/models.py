@@ -51,6 +51,9 @@ ALIASES = {
 }  # fmt: skip
 
 
+_DIGITS = 9  # of a number of events
+
+
 def _bare(name):
     return re.sub(r"[\s_-]", "", name).lower()
 
@@ -67,13 +70,16 @@ def find_template(name):
         Or None and what is wrong with the name.
     """
     bare = ALIASES.get(_bare(name), name)
-    word, digits = re.fullmatch(r"(.*?)(\d*)", bare.strip(), re.DOTALL).groups()
+    word = bare.strip().rstrip("0123456789")
+    digits = bare.strip()[len(word) :]
     known = _NAMES.get(_bare(word))
     if known is None or (digits and known not in COUNTED):
         close = suggestion(name.strip(), [*_NAMES.values()])
         return None, f"unknown template {short(name.strip())}{close}"
     if known in COUNTED:
-        n, least = int(digits[:9] or 1), int(known == "Absence")
+        if len(digits) > _DIGITS:
+            return None, f"{short(name.strip())} asks for too many events"
+        n, least = int(digits or 1), int(known == "Absence")
         if n < least:
             return None, f"{name.strip()!r} asks for fewer than {n} events"
         return lambda a: COUNTED[known](a, n), 1
