@@ -31,6 +31,7 @@ class NumericEmission(Emission):
 
     default_init = "kmeans"
     _keep_means = False  # True: learn the covariances about means that stay as they are
+    _about_means = True  # False: moments are always taken about one point
 
     # Each class that scores rows says it itself; see `steps_in_part`.
     def _part_steps(self) -> int | None:
@@ -106,6 +107,17 @@ class NumericEmission(Emission):
         if hasattr(self, "_shift"):
             return self._shift
         return self.means_.reshape(-1, self.means_.shape[-1]).mean(axis=0)
+
+    def _centres(self):
+        """Where moments are taken about, (d,) or one row for each component.
+
+        Sums of squares about a point that is c away have an error of about 1e-16 c^2. Where there
+        is a floor, that is little beside it; else a component may be as narrow as it likes.
+        """
+        any_width = self._as_hmmlearn or self.min_covar is not None
+        if any_width and self._about_means and hasattr(self, "means_"):
+            return np.reshape(self.means_, (-1, np.shape(self.means_)[-1]))
+        return self._reference()
 
     def _components_to_draw_from(self):
         """Means and matrices of all components; NaN, say, is an error."""
@@ -273,12 +285,17 @@ class Gaussian(NumericEmission):
             if not hasattr(self, "means_"):
                 self._start_from_pooled(E, posteriors.shape[1])
             means, covars = self._components()
-        return numeric.moments(
-            E, posteriors, self._reference(), outer=outer, means=means, covars=covars
-        )
+        centres = self._centres()
+        return numeric.moments(E, posteriors, centres, outer=outer, means=means, covars=covars)
 
     def maximise(self, statistics: dict[str, Any], *, smoothing: float = 0.0) -> None:
-        shift = self._reference()
+        self._maximise(statistics, self._centres())
+
+    def estimate(self, statistics: dict[str, Any], *, smoothing: float = 0.0) -> None:
+        self._maximise(statistics, self._reference())
+
+    def _maximise(self, statistics, shift):
+        """The parameters from moments about a shift, (d,) or (n_states, d)."""
         weight, first = statistics["weight"], statistics["first"]
         prior = self.means_prior - shift
         old = self.means_ - shift if hasattr(self, "means_") else _pooled_mean(statistics)
@@ -287,10 +304,10 @@ class Gaussian(NumericEmission):
         means = np.where(seen, (self.means_weight * prior + first) / total, old)
         if self._keep_means:
             means = old
-        covars = self._covars_from(statistics, means, means - prior)
+        covars = self._covars_from(statistics, means, means - prior, shift)
         self.means_, self.covars_ = means + shift, covars
 
-    def _covars_from(self, statistics, means, from_prior):
+    def _covars_from(self, statistics, means, from_prior, shift):
         weight = statistics["weight"]
         outer = self.covariance_type in ("full", "tied")
         scatter = numeric.scatter_about(statistics, means, outer=outer)
@@ -316,7 +333,7 @@ class Gaussian(NumericEmission):
             seen, numerator / np.where(seen, total, 1.0), self._old_covars(statistics)
         )
         tied = self.covariance_type == "tied"
-        rounding = numeric.rounding(statistics, axis=0 if tied else None)
+        rounding = numeric.rounding(statistics, means + shift, axis=0 if tied else None)
         covars = numeric.floor_covars(covars, np.maximum(self._floor(), rounding))
         return covars[0] if tied else covars
 
@@ -359,8 +376,10 @@ class Gaussian(NumericEmission):
         counted = self.count(E, y_index, n_states, weights)
         if counted is None:
             self._fit_labelled(E, one_hot(y_index, n_states, weights))
-        else:
-            self.maximise(counted)
+            return self
+        self.estimate(counted)
+        if np.ndim(self._centres()) == 2:  # now that the means are known
+            self.maximise(self.accumulate(E, one_hot(y_index, n_states, weights)))
         return self
 
     def count(
@@ -374,7 +393,9 @@ class Gaussian(NumericEmission):
         """Statistics of labelled rows that add up; None where these are not enough."""
         if self.covariance_type in ("full", "tied") and E.partly_missing:
             return None  # what is missing is learned by EM
-        return self.accumulate(E, one_hot(y_index, n_states, weights))
+        outer = self.covariance_type in ("full", "tied")
+        posteriors = one_hot(y_index, n_states, weights)
+        return numeric.moments(E, posteriors, self._reference(), outer=outer)
 
     def n_parameters(self) -> int:
         n_states, d = self.means_.shape

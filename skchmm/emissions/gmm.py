@@ -243,7 +243,8 @@ class GMM(NumericEmission):
         seen = (weight > NEGLIGIBLE) & (total > NEGLIGIBLE)
         covars = np.where(seen, scatter / np.where(seen, total, 1.0), self.covars_)
         one = {"spherical": (), "diag": (d,)}.get(kind, (d, d))
-        rounding = numeric.rounding(statistics, axis=1 if kind == "tied" else None).reshape(-1, d)
+        axis = 1 if kind == "tied" else None
+        rounding = numeric.rounding(statistics, self.means_, axis=axis).reshape(-1, d)
         floor = np.maximum(self._floor(), rounding)
         return numeric.floor_covars(covars.reshape(-1, *one), floor).reshape(covars.shape)
 
@@ -325,16 +326,6 @@ class GMM(NumericEmission):
                 here = where[chosen == c]
                 rows[here] = rng.multivariate_normal(means[k], covars[k], len(here))
         return rows
-
-    def _centres(self):
-        """Where moments are taken about, (d,) or one row for each component.
-
-        Sums of squares about a point that is c away have an error of about 1e-16 c^2. Where there
-        is a floor, that is little beside it; else a component may be as narrow as it likes.
-        """
-        if self._as_hmmlearn or self.min_covar is not None:
-            return np.reshape(self.means_, (-1, np.shape(self.means_)[-1]))
-        return self._reference()
 
     def _components(self):
         """Means and covariances of all components of all states in one row."""

@@ -180,7 +180,7 @@ def _outer_moments(rows, weights, shift, means, covars, complete=None):
     if np.ndim(shift) == 2:
         each = [
             _outer_moments(
-                rows, weights[:, [i]], shift[i], means[[i]], covars[[i]], _moments_by_blas
+                rows, weights[:, [i]], shift[i], _one(means, i), _one(covars, i), _moments_by_blas
             )
             for i in range(k)
         ]
@@ -204,6 +204,10 @@ def _outer_moments(rows, weights, shift, means, covars, complete=None):
         second += fill @ products @ np.swapaxes(fill, 1, 2) + cross + np.swapaxes(cross, 1, 2)
         second += total[:, None, None] * square
     return {"weight": weight, "first": first, "second": second}
+
+
+def _one(parameters, i):
+    return None if parameters is None else parameters[[i]]
 
 
 def _complete_moments(X, weights, shift):
@@ -257,18 +261,21 @@ def scatter_about(statistics, centres, *, outer):
     return second - cross - np.swapaxes(cross, -1, -2) + squares * weight[..., :1, None]
 
 
-def rounding(statistics, axis=None):
+def rounding(statistics, means, axis=None):
     """Variances (k, d) below which second moments say nothing; summed over an axis before, if any.
 
     A sum of squares about a point is known to a few units in its last place. So is the scatter
-    about any other point, which is a difference of such sums.
+    about any other point, which is a difference of such sums. Of a matrix, which must not be
+    singular, so are the values themselves: `means` are where they are.
     """
-    weight, second = statistics["weight"], statistics["second"]
+    weight, second, values = statistics["weight"], statistics["second"], np.zeros(np.shape(means))
     if second.ndim > weight.ndim:
-        second = np.diagonal(second, axis1=-2, axis2=-1)
+        second, values = np.diagonal(second, axis1=-2, axis2=-1), np.square(means)
     if axis is not None:
         weight, second = weight.sum(axis=axis), second.sum(axis=axis)
-    return _ROUNDING * np.abs(second) / np.where(weight > 0, weight, 1.0)
+        values = values.max(axis=axis)
+    sums = _ROUNDING * np.abs(second) / np.where(weight > 0, weight, 1.0)
+    return sums + _ROUNDING**2 * values
 
 
 def floor_covars(covars, floor):

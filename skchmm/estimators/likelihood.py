@@ -183,10 +183,6 @@ class LikelihoodModel(
 
     # -------------------------------------------------------------- labelled
     def _fit_labelled(self, emission, data):
-        values = self._label_sums(emission, data)
-        if values is not None:
-            self._estimate(emission, values)
-            return
         dynamics = self._dynamics()
         parameters = dynamics.estimate(dynamics.count(data))
         self._fit_emission(emission, data, self.random_state)

@@ -153,7 +153,8 @@ max_nodes, n_jobs
         )
         emission._keep_means = "m" not in self.params and hasattr(self, "means_")
         if overridden(self, *LEARNING_HOOKS):
-            emission._shift = np.zeros(self._n_columns())  # their statistics are plain sums
+            # their statistics are plain sums
+            emission._shift, emission._about_means = np.zeros(self._n_columns()), False
         return emission
 
     def _check(self):

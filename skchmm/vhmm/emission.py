@@ -18,6 +18,7 @@ class VariationalGaussian(Gaussian):
     """
 
     _log_factors = None  # (n_states,), to be added to log densities
+    _about_means = False
 
     part_steps = property(NumericEmission._part_steps)
 

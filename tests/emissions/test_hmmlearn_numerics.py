@@ -5,6 +5,7 @@ import logging
 import numpy as np
 import pytest
 
+from skchmm import ConstrainedHMM
 from skchmm.emissions import GMM, Categorical, Gaussian, Multinomial, Poisson
 from skchmm.hmm import GMMHMM, GaussianHMM
 
@@ -301,3 +302,28 @@ def test_a_gaussian_on_equal_rows_keeps_a_variance_that_rounding_explains(kind):
     assert (np.diff(history) > -0.05 * np.abs(history).max()).all()
     assert history[-1] > 200  # 36 numbers that are known to some digits
     np.testing.assert_allclose(np.sort(ours.means_[:, 0]), [-2.9, 0.1, 3.3], rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["diag", "spherical", "full"])
+@pytest.mark.parametrize("far", [1e6, 1e12])
+def test_an_outlier_costs_the_other_states_no_digits(kind, far):
+    X = np.random.default_rng(0).standard_normal((200, 1))
+    X[7] = far
+    model = GaussianHMM(2, kind, covars_prior=0, covars_weight=0, random_state=0, n_iter=3).fit(X)
+    near = np.argmin(np.abs(model.means_[:, 0]))
+    assert model.covars_[near, 0, 0] == pytest.approx(np.delete(X, 7).var(), rel=1e-9)
+    assert model.means_[near, 0] == pytest.approx(np.delete(X, 7).mean(), rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["diag", "spherical", "full"])
+@pytest.mark.parametrize("labelled", [True, False])
+def test_a_narrow_state_far_from_the_others(kind, labelled):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 1))
+    X[:50] = 1e4 + 1e-6 * X[:50]
+    y = (np.arange(200) < 50) * 1
+    model = ConstrainedHMM(2, emission=Gaussian(kind, min_covar=1e-300), random_state=0)
+    emission = model.fit(X, y if labelled else None).emission_
+    narrow = np.argmax(emission.means_[:, 0])
+    expected = np.mean((X[:50] - X[:50].mean()) ** 2)
+    assert np.ravel(emission.covars_)[narrow] == pytest.approx(expected, rel=1e-6)

@@ -82,7 +82,20 @@ def dense(n_states=600, n_steps=3000):
     return hmm, rng.normal(size=(n_steps, n_states))
 
 
+def wide():
+    """A step on so many edges that one in each chunk is too much."""
+    rules = [AtMostVisits(0, 400), AtMostVisits(1, 30)]
+    even = np.full((6, 6), 1 / 6)
+    hmm = ConstrainedHMM.from_parameters(even[0], even, constraints=rules)
+    return hmm, np.random.default_rng(0).normal(size=(400_000, 6))
+
+
 CALLS = {
+    "wide predict": (wide, lambda m, X: m.predict(X)),
+    "wide predict_proba": (wide, lambda m, X: m.predict_proba(X)),
+    "wide log_likelihood": (wide, lambda m, X: m.log_likelihood(X)),
+    "wide sample_posterior": (wide, lambda m, X: m.sample_posterior(X, 3)),
+    "wide filter_proba": (wide, lambda m, X: m.filter_proba(X)),
     "predict": (large, lambda m, X: m.predict(X)),
     "predict_proba": (large, lambda m, X: m.predict_proba(X)),
     "log_likelihood": (large, lambda m, X: m.log_likelihood(X)),

@@ -148,6 +148,8 @@ def draw_paths(Layout layout,                     # IN
         for c in range(n):
             keep_row(&alpha, c * alpha.chunk)
             fill(g, &model, origin, T, c * alpha.chunk, &alpha, linear)
+            if stopped(&watch, 0):
+                break
         check()
         found = draw_last(g, row_at(&alpha, T - 1), sums, n_paths, &uniforms[T - 1, 0], nodes)
         for c in range(n - 1 if found else -1, -1, -1):

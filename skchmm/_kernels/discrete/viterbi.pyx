@@ -107,8 +107,8 @@ cdef double decode(const Graph *g, const Scores *s, Emit *emit, int64_t origin, 
     for c in range(n):
         keep_row(values, c * values.chunk)
         fill(g, s, emit, origin, T, c * values.chunk, values)
-    if stopped(s.watch, 0):
-        return -INFINITY
+        if stopped(s.watch, 0):
+            return -INFINITY
     m = best_end(g, row_at(values, T - 1), 1)
     if m < 0:
         return -INFINITY
