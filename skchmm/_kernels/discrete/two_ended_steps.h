@@ -20,6 +20,7 @@
 #else
 
 #include "discrete/end_exponents.h"
+#include "shared/tops.h"
 #include "simd/exp.h"
 
 /* Of logarithms of ratios; lanes that are neither above log_lossy nor -inf are not fine. */
@@ -37,16 +38,7 @@ TARGET static int NAME(convert)(int64_t n, int64_t n_states, const double *rows,
 {
     int64_t size = n * n_states, i = 0;
     int fine = 0xFF;
-    for (int64_t t = 0; t < n; t++) {
-        const double *row = rows + t * n_states;
-        double top = -INFINITY;
-        for (int64_t k = 0; k < n_states; k++)
-            top = row[k] > top ? row[k] : top;
-        tops[t] = top;
-        top = top > -INFINITY ? top : 0.0;
-        for (int64_t k = 0; k < n_states; k++)
-            out[t * n_states + k] = row[k] - top;
-    }
+    NAME(take_off_tops)(n, n_states, rows, out, tops);
     for (; i + 8 <= size; i += 8)
         STORE(out + i, NAME(probabilities)(LOAD(out + i), log_lossy, &fine));
     if (i < size)
