@@ -4,8 +4,7 @@ from functools import cached_property
 
 import numpy as np
 
-from .._kernels.data.statistics import shares
-from ..emissions.priors import log_dirichlet
+from ..emissions.priors import log_dirichlet, shares
 from ..inference.chain import Chain
 from ..sequences.values import as_numbers
 

@@ -176,17 +176,18 @@ def shares(cnp.ndarray counts,         # IN, float64, contiguous
     Of a few numbers, what numpy does before and after takes twenty times as long.
     """
     cdef int ndim = cnp.PyArray_NDIM(counts)
-    cdef int64_t i, k, n, width
+    cdef int64_t k, width
     cdef double total
     cdef double *row
+    cdef double *end
     if (ndim == 0 or cnp.PyArray_TYPE(counts) != cnp.NPY_DOUBLE
             or not cnp.PyArray_ISCARRAY_RO(counts)):
         raise ValueError("shares takes a contiguous array of float64.")
     width = cnp.PyArray_DIM(counts, ndim - 1)
-    n = cnp.PyArray_SIZE(counts) // width if width > 0 else 0
     found = cnp.PyArray_NewCopy(counts, cnp.NPY_CORDER)
     row = <double *> cnp.PyArray_DATA(found)
-    for i in range(n):
+    end = row + cnp.PyArray_SIZE(counts)
+    while row < end:
         total = sum_of(row, width)
         if not total > least:  # NaN too
             return None
