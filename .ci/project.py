@@ -14,10 +14,20 @@ import tempfile
 from pathlib import Path
 
 import yaml
+from rattler_build import PlatformConfig, RenderConfig, Stage0Recipe, VariantConfig
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 DATA = ROOT / "skchmm" / "datasets" / "data"
+RECIPE = ROOT / "recipe" / "recipe.yaml"
+SYSTEMS = ["linux-64", "linux-aarch64", "osx-64", "osx-arm64", "win-64"]
+# As conda-forge pins them; a recipe must not care which.
+PYTHONS = """
+python: ["3.11.* *_cpython", "3.12.* *_cpython", "3.13.* *_cp313", "3.14.* *_cp314"]
+c_compiler: [gcc]
+c_stdlib: [sysroot]
+numpy: ["2"]
+"""
 wrong = []
 
 
@@ -50,12 +60,23 @@ def lint_workflows(paths):
 def check_version():
     text = (ROOT / "skchmm" / "_version.py").read_text()
     version = re.search(r'^__version__ = "(.*)"', text, re.MULTILINE)[1]
-    recipe = yaml.safe_load((ROOT / "recipe" / "recipe.yaml").read_text())
+    recipe = yaml.safe_load(RECIPE.read_text())
     if recipe["context"]["version"] != version.partition(".dev")[0]:
         wrong.append(f"recipe/recipe.yaml is for another version than {version}")
     release = ".".join(version.split(".")[:2])
     if not (ROOT / "doc" / "whats_new" / f"v{release}.rst").exists():
         wrong.append(f"doc/whats_new/ has no page for {release}")
+
+
+def check_recipe():
+    """It makes a package of each Python on each system, most of them by cross-compiling."""
+    recipe, variants = Stage0Recipe.from_file(RECIPE), VariantConfig.from_yaml(PYTHONS)
+    for system in SYSTEMS:
+        platform = PlatformConfig(target_platform=system, build_platform="linux-64")
+        packages = recipe.render(variants, RenderConfig(platform=platform))
+        if len(packages) != 4:
+            wrong.append(f"recipe/recipe.yaml makes {len(packages)} packages for {system}, not 4")
+    print(f"rattler-build: recipe for {', '.join(SYSTEMS)} looked at")
 
 
 def check_data():
@@ -88,6 +109,7 @@ lint_workflows(workflows)
 scripts = [p for p in sorted((ROOT / ".ci").iterdir()) if p.is_file() and p.suffix == ""]
 run("shellcheck", *scripts)
 check_version()
+check_recipe()
 check_data()
 if wrong:
     sys.exit("\n".join(wrong))

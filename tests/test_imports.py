@@ -138,6 +138,18 @@ def test_works_without_optional_packages():
     assert done.stdout.strip() == "['a', 'b', 'b']"
 
 
+def test_callbacks_are_imported_where_there_are_some():
+    # scikit-learn imports all that draws a progress bar with them
+    code = """
+import sys, skchmm
+model = skchmm.ConstrainedHMM(2, n_iter=2, tol=-1.0).fit([[0, 1, 1, 0]])
+assert not {"rich", "sklearn.callback"} & {*sys.modules}
+assert not vars(model).keys() & {"_callback_fit_ctx", "_skl_callbacks"}
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 def test_optional_packages_are_imported_where_they_are_used():
     for path in FILES:
         for node in ast.parse(path.read_text()).body:

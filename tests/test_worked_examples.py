@@ -1,4 +1,4 @@
-"""The worked examples of the paper: sizes, and its augmented kernels block by block."""
+"""The worked examples of Patel and Damiano: sizes, and their augmented kernels block by block."""
 
 from itertools import product
 
@@ -38,7 +38,7 @@ EXAMPLES = {
 
 
 def start(x, c0, gated):
-    """c0, except that the gate of the paper never sees x_0: precedence forbids to start in 3."""
+    """c0, except that their gate never sees x_0: precedence forbids to start in 3."""
     return None if x in gated else c0(x)
 
 

@@ -55,10 +55,12 @@ IN_THE_TEXT = (
 )
 
 INTRODUCTION = """
-Written by ``python -m benchmarks.paper``; some experiments only: ``python -m benchmarks.paper
-decoders fly``. Where a cell has two numbers, the first is ours and the second, after the bar, the
-paper's. Claims of the paper are hypotheses here: below the tables of each report is what came out,
-and, where that is something else, the most likely reason and what supports it.
+The paper is Patel and Damiano's, *Controller-Augmented Hidden Markov Models: A Computational
+Framework for Constrained Sequential Inference*. This page is written by ``python -m
+benchmarks.paper``; some experiments only: ``python -m benchmarks.paper decoders fly``. Where a cell
+has two numbers, the first is ours and the second, after the bar, the paper's. Claims of the paper
+are hypotheses here: below the tables of each report is what came out, and, where that is something
+else, the most likely reason and what supports it.
 
 The paper's data are not at hand: the real tasks run on substitutes of the same kind, and the
 synthetic chain is a choice that the text states. Agreement is therefore about orders and sizes of

@@ -1,4 +1,4 @@
-"""Decoding under the catalogs of the paper against our own unconstrained decoding."""
+"""Decoding under the catalogs of Patel and Damiano against our own unconstrained decoding."""
 
 import numpy as np
 

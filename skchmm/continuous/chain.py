@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._kernels.continuous.forward_backward import feasible_steps, forward_backward
+from .._kernels.data.finite import same_bits
 from .._kernels.shared.scaling import scale_rows
 from ..emissions.base import Frames, check_size
 from ..inference.chain import Smoothed
@@ -68,7 +69,7 @@ class ContinuousChain:
 
     def has(self, startprob, generator):
         """Whether these are the chain's parameters."""
-        return np.array_equal(self.start, startprob) and np.array_equal(self.generator, generator)
+        return same_bits(self.start, startprob) and same_bits(self.generator, generator)
 
     def _check(self, frames, offsets):
         """Kernels rely on the size of frames, and on tables that reach as far as a sequence."""

@@ -14,7 +14,7 @@ from ..constraints.rules import warn_not_enforced
 from ..constraints.soft import Soft
 from ..emissions import Frames
 from ..estimators.base import SequenceEstimator, all_or_nothing
-from ..estimators.em import CallbackSupportMixin, Progress, with_callbacks
+from ..estimators.em import CallbacksMixin, Progress, with_callbacks
 from ..estimators.likelihood import mine_constraints, pop_sample_weight
 from ..estimators.questions import KBestMixin
 from ..inference.chain import ScoredChain
@@ -25,7 +25,7 @@ from ..sequences.values import as_numbers
 from ._features import KINDS, ColumnFeatures, DictFeatures, as_rows, holds_dicts
 
 
-class PerceptronCRF(KBestMixin, CallbackSupportMixin, SequenceEstimator):
+class PerceptronCRF(KBestMixin, CallbacksMixin, SequenceEstimator):
     """Linear-chain conditional random field trained by the averaged perceptron.
 
     The score of a path is the sum of the weights of its features. Each feature that is observed at

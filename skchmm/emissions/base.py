@@ -41,13 +41,13 @@ class Frames:
         bounded: bool = False,
         gaps: np.ndarray | None = None,
     ) -> None:
-        self._table = np.ascontiguousarray(table, dtype=np.float64)
-        if np.ndim(table) != 2:
+        self._table = found = np.ascontiguousarray(table, dtype=np.float64)
+        if found.ndim != 2:
             raise ValueError(
                 "The table of frames has one row per step and one column per state; got "
                 f"{np.ndim(table)} dimensions."
             )
-        self._index = None if index is None else _rows_of(index, len(self._table))
+        self._index = None if index is None else _rows_of(index, len(found))
         self.bounded = bounded
         self.gaps = gaps
 
@@ -134,10 +134,9 @@ def _rows_of(index, n_rows):
 
 
 def frames_in_range(table, index, *, bounded=False, gaps=None):
-    """Frames whose index is known to hold rows of the table; it is not looked at."""
-    frames = Frames(table, bounded=bounded, gaps=gaps)
-    if index is not None:
-        frames._index = np.ascontiguousarray(index, dtype=np.int32)
+    """Frames of a table and an index that are as kernels take them; they are not looked at."""
+    frames = Frames.__new__(Frames)
+    frames._table, frames._index, frames.bounded, frames.gaps = table, index, bounded, gaps
     return frames
 
 
@@ -186,7 +185,8 @@ def check_frames(frames):
 
 def check_size(frames, n_states, n_steps):
     """Refuse what an emission returned if it is not frames of this size."""
-    check_frames(frames)
+    if type(frames) is not Frames:
+        check_frames(frames)
     if frames.n_states != n_states:
         raise ValueError(
             f"The emission has {frames.n_states} states, but the chain has {n_states}."

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from .._kernels.data.finite import same_bits
 from .._numbers import is_whole
 from .base import (
     Emission,
@@ -138,9 +139,8 @@ class Categorical(Emission):
         if reset:
             check_prior(self.prior, "prior")
             self._learn_symbols(columns)
-        vocabularies = self._vocabularies()
-        self._check_cells_of(vocabularies)
-        cells = []
+        vocabularies, cells = self._vocabularies(), []
+        sizes = self._sizes(vocabularies)
         for j, (column, vocabulary) in enumerate(zip(columns, vocabularies)):
             where = f", column {j}" if len(columns) > 1 else ""
             missing = -1 if self.order else len(vocabulary)
@@ -150,7 +150,7 @@ class Categorical(Emission):
             if self.order:
                 codes = number_cells(codes, offsets, len(vocabulary), self.order)
             cells.append(codes)
-        return compress(cells, [self._n_cells(len(v)) + 1 for v in vocabularies])
+        return compress(cells, sizes)
 
     _advice = ADVICE  # against symbols that are not known
 
@@ -195,16 +195,16 @@ class Categorical(Emission):
         given = self.probabilities_
         if not (self._keeps_scores and type(given) is np.ndarray and given.size <= _MAX_KEPT):
             return self._score_cells(), False
-        key = self.order, given.dtype, given.shape, given.tobytes()
         kept = self.__dict__.get("_kept_scores")
-        if kept is None or kept[0] != key:
+        if kept is None or kept[0] != self.order or not same_bits(kept[1], given):
             logs = self._score_cells()
-            self._kept_scores = key, (logs, False)
+            self._kept_scores = self.order, given.copy(), logs, False
             return logs, False
-        logs, bounded = kept[1]
+        *key, logs, bounded = kept
         if not bounded and logs[0].max(initial=-np.inf) < np.inf:
-            self._kept_scores = key, (logs, True)
-        return self._kept_scores[1]
+            bounded = True
+            self._kept_scores = *key, logs, bounded
+        return logs, bounded
 
     def _score_cells(self):
         found = []
@@ -234,7 +234,7 @@ class Categorical(Emission):
     def accumulate(
         self, E: Any, posteriors: np.ndarray, offsets: np.ndarray | None = None
     ) -> dict[str, Any]:
-        sizes = [self._n_cells(len(v)) + 1 for v in self._vocabularies()]
+        sizes = self._sizes(self._vocabularies())
         self._check_cells(E, sizes)
         posteriors = check_posteriors(posteriors, E.n_steps)
         if E.cells is None:
@@ -368,10 +368,12 @@ class Categorical(Emission):
             found = [Vocabulary.learn(column) for column in columns]
         else:
             found = [Vocabulary(symbols) for symbols in self._given_symbols(len(columns))]
-        self._check_cells_of(found)
+        self._sizes(found)
         self._learned = found
 
-    def _check_cells_of(self, vocabularies):
+    def _sizes(self, vocabularies):
+        """How many cells each column has, that of a missing symbol included."""
+        sizes = []
         for vocabulary in vocabularies:
             n_cells = self._n_cells(len(vocabulary))
             if n_cells > _MAX_CELLS:
@@ -380,6 +382,8 @@ class Categorical(Emission):
                     f"{min(n_cells, 1e300):.2g} probabilities per state; use a lower order or "
                     "fewer symbols."
                 )
+            sizes.append(n_cells + 1)
+        return sizes
 
     def _given_symbols(self, n_columns):
         symbols = self.symbols

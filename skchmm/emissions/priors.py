@@ -5,6 +5,7 @@ EM climbs these densities besides the likelihood.
 
 import numpy as np
 
+from .._kernels.data.statistics import shares
 from ..sequences.values import as_numbers
 from .base import NEGLIGIBLE, normalise_rows
 
@@ -83,12 +84,10 @@ def estimate(counts, pseudocount, old):
     of all states together, unless the pseudocount decides.
     """
     if counts.ndim == 2 and np.ndim(pseudocount) == 0 and pseudocount >= 0:
-        total = counts.sum(axis=1, keepdims=True)
-        if total.min(initial=np.inf) > NEGLIGIBLE:  # as most often
-            if pseudocount == 0:
-                return counts / total
-            weights = counts + pseudocount
-            return weights / weights.sum(axis=1, keepdims=True)
+        counts = np.ascontiguousarray(counts, dtype=np.float64)
+        found = shares(counts, NEGLIGIBLE)
+        if found is not None:  # as most often
+            return found if pseudocount == 0 else shares(counts + pseudocount, NEGLIGIBLE)
     n_states, order, n_symbols = len(counts), counts.ndim - 2, counts.shape[-1]
     pseudocount = np.broadcast_to(pseudocount, (n_states, n_symbols))
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .._kernels.data.symbols import code_run
+from .._kernels.data.symbols import TAKEN, code_run
 from .._numbers import is_whole
 from ..sequences.forms import PLAIN
 from ..sequences.values import as_array, is_missing, missing_in, of_series, plain
@@ -11,7 +11,6 @@ _MAX_INT64 = np.iinfo(np.int64).max
 ADVICE = (
     "List every possible symbol in Categorical(symbols=...), or use Categorical(unseen='ignore')"
 )
-_CODED = frozenset(map(np.dtype, (np.int32, np.int64)))  # types that the kernel takes
 _BATCH = 1 << 20  # values that are looked at together
 
 
@@ -113,7 +112,7 @@ class Vocabulary:
     def _run(self, column):
         """Codes of whole numbers, all of which are known; else None."""
         first = self.first
-        if column.dtype in _CODED:
+        if column.dtype in TAKEN:
             return code_run(column, first, len(self))
         codes = np.empty(len(column), dtype=np.int32)
         for i in range(0, len(column), _BATCH):  # a copy of all would be eight times as large

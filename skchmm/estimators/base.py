@@ -211,10 +211,14 @@ class SequenceEstimator(RulesMixin, SavedMixin, DocumentedMixin, BaseEstimator):
 
         It is kept until they change; its graph as long as what is possible stays the same.
         """
-        if parameters is None:
-            parameters = self._parameters()
         constrained = constrained and self._enforces
         kept = self._chains.get(constrained)
+        if parameters is None:
+            found = [getattr(self, name) for name in self._parameter_names]
+            same_states = kept is not None and kept.graph.n_states == len(self.classes_)
+            if same_states and kept.has(*found):  # which were checked before
+                return kept
+            parameters = self._parameters()
         if kept is not None and kept.has(*parameters):
             return kept
         self._check_values(parameters)
@@ -427,16 +431,16 @@ class SequenceEstimator(RulesMixin, SavedMixin, DocumentedMixin, BaseEstimator):
         """Paths of labels, or of state indices, and their log probabilities."""
         decode = self._chain().decode
         path, log_prob = self._ask_all("decoded", decode, sequences, frames, labels=labels)
-        bad = (log_prob == -np.inf).nonzero()[0]
-        if len(bad):
+        if log_prob[log_prob.argmin()] == -np.inf:
+            bad = (log_prob == -np.inf).nonzero()[0]
             replace_paths(self, sequences, frames, bad, path, log_prob, labels)
         return path, log_prob
 
     def _posteriors(self, sequences, frames):
         smooth = self._chain().smooth
         log_z, posteriors, _ = self._ask_all("smoothed", smooth, sequences, frames)
-        bad = (log_z == -np.inf).nonzero()[0]
-        if len(bad):
+        if log_z[log_z.argmin()] == -np.inf:
+            bad = (log_z == -np.inf).nonzero()[0]
             replace_posteriors(self, sequences, frames, bad, log_z, posteriors)
         return posteriors
 

@@ -1,9 +1,10 @@
 """EM: the loop, its progress, and its E-step, some sequences at a time."""
 
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, partial, wraps
+from importlib.util import find_spec
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -17,18 +18,57 @@ from ..sequences.forms import Sequences
 from ..sequences.labels import Known
 from .statistics import Statistics, digest, digest_of_rows
 
-try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
-except ImportError:  # scikit-learn < 1.9
 
-    class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Stands in where scikit-learn has no callbacks."""
+# scikit-learn imports its callbacks with all that draws their progress bar, which takes as long as
+# to import this whole package. So they are imported where there are some.
+def _has_callbacks(estimator):
+    """Whether it was given callbacks, or is fitted by another estimator that may have some."""
+    return hasattr(estimator, "_skl_callbacks") or hasattr(estimator, "_parent_callback_ctx")
 
-        def _init_callback_context(self, max_subtasks=0):
+
+def with_callbacks(method):
+    """A `fit` that ends with what callbacks do in the end, however it ends."""
+
+    @wraps(method)
+    def managed(self, *args, **kwargs):
+        if not _has_callbacks(self):
+            return method(self, *args, **kwargs)
+        from sklearn import callback
+
+        return callback.with_callbacks(method)(self, *args, **kwargs)
+
+    return managed
+
+
+class CallbacksMixin:
+    """scikit-learn's `CallbackSupportMixin`, which is imported when it is asked for."""
+
+    if find_spec("sklearn.callback") is not None:  # scikit-learn >= 1.9
+
+        def set_callbacks(self, *callbacks: Any) -> Self:
+            """Set the callbacks that `fit` calls, such as scikit-learn's progress bar.
+
+            Parameters
+            ----------
+            *callbacks : callbacks of scikit-learn
+                None: there are none from now on.
+
+            Returns
+            -------
+            self
+            """
+            from sklearn import callback
+
+            callback.CallbackSupportMixin.set_callbacks(self, *callbacks)
+            return self
+
+    def _init_callback_context(self, max_subtasks):
+        if not _has_callbacks(self):
             return None
+        from sklearn import callback
 
-    def with_callbacks(method):
-        return method
+        new_context = callback.CallbackSupportMixin._init_callback_context
+        return new_context(self, max_subtasks=max_subtasks)
 
 
 class Progress:

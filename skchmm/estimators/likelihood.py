@@ -26,7 +26,7 @@ from .chunks import ChunksMixin
 from .climbing import ClimbingMixin
 from .criteria import CriteriaMixin
 from .em import (
-    CallbackSupportMixin,
+    CallbacksMixin,
     Data,
     Progress,
     emission_part,
@@ -38,9 +38,7 @@ from .spreading import Spread, chunks_of_files
 from .transitions import Transitions
 
 
-class LikelihoodModel(
-    ClimbingMixin, ChunksMixin, CriteriaMixin, CallbackSupportMixin, SequenceEstimator
-):
+class LikelihoodModel(ClimbingMixin, ChunksMixin, CriteriaMixin, CallbacksMixin, SequenceEstimator):
     """An estimator with an emission and with dynamics: how states follow each other."""
 
     # scikit-learn takes a sample_weight in the signature of fit for a weight of exchangeable rows

@@ -4,7 +4,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..emissions.priors import log_dirichlet
+from ..emissions.priors import log_dirichlet, shares
 from ..inference.chain import Chain
 from ..sequences.values import as_numbers
 
@@ -219,11 +219,10 @@ def normalise(counts, fixed=None, old=None):
 
     Rows without any count keep `old`, or are spread evenly where there is none.
     """
-    counts = np.asarray(counts, dtype=np.float64)
-    if fixed is None:
-        total = counts.sum(axis=-1, keepdims=True)
-        if total.min(initial=np.inf) > 0:
-            return counts / total
+    counts = np.ascontiguousarray(counts, dtype=np.float64)
+    found = shares(counts, 0.0) if fixed is None else None
+    if found is not None:
+        return found
     free = np.ones(counts.shape, dtype=bool) if fixed is None else np.isnan(fixed)
     given = np.where(free, 0.0, 0.0 if fixed is None else fixed)
     left = np.clip(1.0 - given.sum(axis=-1, keepdims=True), 0.0, 1.0)

@@ -83,6 +83,7 @@ class AugmentedGraph:
         self.start_support = np.array(start_support, dtype=bool)
         self.support = np.array(support, dtype=bool)
         self.n_states = S = len(controller.states)
+        self.numbers = np.arange(S, dtype=np.int64)
         if np.iinfo(np.int32).max < S * S:  # base_edges
             raise ControllerTooLargeError(f"{S:,} states have too many transitions to be numbered.")
         self.epochs = controller.epochs

@@ -320,8 +320,6 @@ class LearningMixin:
         self._check_and_set_n_features(X)
         S = self.n_components
         rng = check_random_state(self.random_state)
-        fresh = is_whole(self.random_state)
-        state = rng.get_state() if fresh else None
         if self._needs_init("s", "startprob_"):
             self.startprob_ = rng.dirichlet(np.full(S, 1 / S))
         if self._needs_init("t", "transmat_"):
@@ -335,8 +333,8 @@ class LearningMixin:
             init, seed = emission.default_init, self.random_state
             if init == "kmeans" and "m" not in needed:
                 init, seed = "random", 0  # only the covariances are used
-            elif init == "random" and fresh:
-                rng.set_state(state)  # to make another one of the same seed takes far longer
+            elif init == "random" and is_whole(seed):
+                rng.seed(seed)  # to make another one of the same seed takes far longer
                 seed = rng
             emission.initialise(encoded, None, S, init=init, random_state=seed)
             self._take(emission, needed)

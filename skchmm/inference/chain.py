@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._kernels.data.finite import same_bits
 from .._kernels.discrete.draws import draw_paths
 from .._kernels.discrete.log_space import forward_backward_log
 from .._kernels.discrete.two_ended import handles
@@ -100,18 +101,43 @@ class ScoredChain:
         """
         if frames.index is None or 4 * len(table) > frames.n_steps:
             return table, False
-        wide = np.zeros((len(table), WIDTH * self.graph.ahead.n_blocks))
-        wide[:, : self.graph.n_nodes] = table.take(self.graph.node_states, axis=1)
-        return wide, True
+        return self.graph.layout.by_node(table), True
 
     def has(self, log_start, log_transmat):
         """Whether these are the chain's parameters."""
-        return all(map(np.array_equal, self.given, (log_start, log_transmat)))
+        return all(map(same_bits, self.given, (log_start, log_transmat)))
 
     def decode(self, frames, offsets, *, labels=None, n_jobs=None):
         """Best paths: (labels, or state indices, (n_steps,), log scores (n_sequences,))."""
         self._check(frames, offsets)
-        return _decode(self, frames, offsets, labels, n_jobs)
+        graph = self.graph
+        whole_numbers = labels is None or labels.dtype.kind in "iu"
+        of_states = graph.numbers
+        if labels is not None and whole_numbers:
+            of_states = labels.astype(np.int64, copy=False)
+        path = np.empty(frames.n_steps, dtype=np.int64 if whole_numbers else labels.dtype)
+        log_prob = np.empty(len(offsets) - 1)
+
+        def prepare(part, cut, order, begin, end):
+            answer = path[offsets[begin] : offsets[end]]
+            found = answer if whole_numbers else np.empty(len(answer), dtype=np.int64)
+            decode = _decoding(self, part, cut, order, of_states, found, log_prob[begin:end])
+
+            def run():
+                decode()
+                _decode_huge(self, part, cut, of_states, found, log_prob[begin:end])
+                if not whole_numbers:
+                    labels.take(found, out=answer, mode="clip")  # of an infeasible path, anything
+
+            return run
+
+        row_bytes = graph.n_nodes if graph.few_edges and graph.n_edges > 0 else None
+        if self.delays is not None:
+            row_bytes = self.delays.row_bytes
+        work_through(prepare, frames, offsets, n_jobs, row_bytes)
+        if labels is not None and whole_numbers:
+            path = path.astype(labels.dtype, copy=False)
+        return path, log_prob
 
     def best_feasible(self, frames, offsets, *, n_jobs=None):
         """The paths in the graph with the largest sums of frame scores: (state indices, sums)."""
@@ -245,7 +271,7 @@ class Chain(ScoredChain):
 
     def has(self, startprob, transmat):
         """Whether these are the chain's parameters."""
-        return same(self.start, startprob) and same(self.transmat, transmat)
+        return same_bits(self.start, startprob) and same_bits(self.transmat, transmat)
 
     def under(self, graph):
         """The chain with the same parameters on another graph."""
@@ -342,39 +368,6 @@ class Chain(ScoredChain):
         return steps, visits, steps / visits if visits > 0 else np.nan
 
 
-def _decode(chain, frames, offsets, labels, n_jobs):
-    """Labels, or state indices, (n_steps,), and log scores (n_sequences,)."""
-    graph = chain.graph
-    whole_numbers = labels is None or labels.dtype.kind in "iu"
-    if labels is None or not whole_numbers:
-        of_states = np.arange(graph.n_states, dtype=np.int64)
-    else:
-        of_states = labels.astype(np.int64)
-    path = np.empty(frames.n_steps, dtype=np.int64 if whole_numbers else labels.dtype)
-    log_prob = np.empty(len(offsets) - 1)
-
-    def prepare(part, cut, order, begin, end):
-        answer = path[offsets[begin] : offsets[end]]
-        found = answer if whole_numbers else np.empty(len(answer), dtype=np.int64)
-        decode = _decoding(chain, part, cut, order, of_states, found, log_prob[begin:end])
-
-        def run():
-            decode()
-            _decode_huge(chain, part, cut, of_states, found, log_prob[begin:end])
-            if not whole_numbers:
-                labels.take(found, out=answer, mode="clip")  # of an infeasible path, anything
-
-        return run
-
-    row_bytes = graph.n_nodes if graph.few_edges and graph.n_edges > 0 else None
-    if chain.delays is not None:
-        row_bytes = chain.delays.row_bytes
-    work_through(prepare, frames, offsets, n_jobs, row_bytes)
-    if labels is not None and whole_numbers:
-        path = path.astype(labels.dtype, copy=False)
-    return path, log_prob
-
-
 def _decoding(chain, frames, offsets, order, of_states, path, log_prob):
     """What decodes some sequences when it is called."""
     graph = chain.graph
@@ -383,17 +376,16 @@ def _decoding(chain, frames, offsets, order, of_states, path, log_prob):
     if order is not None:
         return partial(
             lanes_viterbi, graph.layout, chain.log_weights, chain.log_start, frames.table,
-            frames.index, offsets, order, of_states[graph.node_states], path, log_prob,
+            frames.index, offsets, order, of_states.take(graph.node_states), path, log_prob,
         )  # fmt: skip
     return _decoding_by_nodes(chain, frames, offsets, of_states, path, log_prob)
 
 
 def _decoding_by_nodes(chain, frames, offsets, of_states, path, log_prob):
-    of_nodes = of_states[chain.graph.node_states]
     table, by_node = chain.by_node(frames.table, frames)
     return partial(
         viterbi, chain.graph.layout, chain.log_weights, chain._max_entries, chain.log_start, table,
-        by_node, frames.index, offsets, of_nodes, settings.table_bytes, path, log_prob,
+        by_node, frames.index, offsets, of_states, settings.table_bytes, path, log_prob,
     )  # fmt: skip
 
 
@@ -415,11 +407,6 @@ def _decode_huge(chain, frames, offsets, of_states, path, log_prob):
     if levels is not None:
         _decoding(chain, frames, offsets, None, of_states, path, log_prob)()
         add_levels(log_prob, levels, frames, offsets)
-
-
-def same(kept, given):
-    """Whether two arrays have the same bits: numpy compares short ones ten times as slowly."""
-    return kept.shape == given.shape and kept.tobytes() == given.tobytes()
 
 
 def labelled(path, labels):

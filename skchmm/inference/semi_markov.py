@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._kernels.data.finite import same_bits
 from .._kernels.other.semi_layout import SemiLayout
 from .._kernels.other.semi_markov import segment_posteriors, segment_viterbi
 from ..emissions.base import check_size
@@ -52,7 +53,7 @@ class SemiMarkovChain:
 
     def has(self, *parameters):
         """Whether these are the chain's parameters."""
-        return all(map(np.array_equal, self.parameters, parameters))
+        return all(map(same_bits, self.parameters, parameters))
 
     def decode(self, frames, offsets, *, labels=None, n_jobs=None):
         """Best paths: (labels, or state indices, (n_steps,), log P(path, Y) (n_sequences,))."""

@@ -28,6 +28,7 @@ class Sums:
         self.log_z, self.posteriors = log_z, posteriors
         self.edges = np.zeros(len(chain.weights)) if counts else None
         self.redo = np.zeros(len(log_z), dtype=np.uint8)
+        self.room = None  # for the scaled rows
 
     def run(self):
         """Do it; the counts."""
@@ -49,7 +50,7 @@ class Sums:
 
     @cached_property
     def scaled(self):
-        return scale_rows(self.frames.table, self.chain.smallest_weight)
+        return scale_rows(self.frames.table, self.chain.smallest_weight, self.room)
 
     def delays(self, chosen):
         if self.chain.delays is None or (self.edges is not None and self.order is not None):
@@ -101,6 +102,10 @@ class Sums:
 
     def blocks(self, chosen):
         graph, chain = self.graph, self.chain
+        if self.index is None and len(chosen) == len(self.log_z):
+            # Rows that are steps lie where the marginals go, which take their places one by one:
+            # fresh memory costs more than what is written to it.
+            self.room = self.posteriors
         table, row_max, row_lossy = self.scaled
         table, by_node = chain.by_node(table, self.frames)
         entries = None if self.edges is None else np.zeros(len(chain.sum_entries))

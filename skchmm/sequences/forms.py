@@ -75,7 +75,7 @@ class Sequences:
 
     @property
     def n_steps(self):
-        return int(self.offsets[-1])
+        return self.offsets.item(-1)
 
     @property
     def n_sequences(self):

@@ -193,7 +193,7 @@ def test_levels_agree_within_the_margin_or_keep_the_order():
 
 # ------------------------------------------------------------------------------------ sizes
 def test_sizes_of_a_worked_example():
-    """The paper's precedence on three states: six pairs, of which two cannot be reached."""
+    """Patel and Damiano's precedence on three states: six pairs, of which two cannot be reached."""
     size = size_of([Precedence(1, 3)], [1, 2, 3])
     assert (size.catalog, size.pairs, size.dense_edges, size.free_edges) == (2, 6, 18, 9)
     # (1, 1), (2, 0), (2, 1), (3, 1); from (2, 0) to 1 and 2, from the others to all three

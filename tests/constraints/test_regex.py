@@ -49,7 +49,7 @@ def test_random_expressions_are_values(expression):
 
 
 def catalog():
-    """The eleven families of the paper as regular expressions over a, b, c (and d, neutral)."""
+    """The eleven families of Patel and Damiano, as patterns over a, b, c (and d, neutral)."""
     changes = [p for p in product(STATES, repeat=3) if p[0] != p[1] and p[1] != p[2]]
     subsets = [p for n in (1, 2, 3) for p in permutations(STATES, n)]
     return {

@@ -36,7 +36,7 @@ def exponential(Q):
 
 
 class KilledChain:
-    """The paper's killed generator on pairs (state, automaton state of the compiled controller)."""
+    """Patel and Damiano's killed generator on pairs (state, state of the controller)."""
 
     def __init__(self, startprob, generator, controller):
         S, table = len(startprob), controller.tables[0]

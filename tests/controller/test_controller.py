@@ -185,7 +185,7 @@ def tuples_of_the_paper(draw):
 
 
 def simulate(path, initial, update, gate, accept):
-    """The acceptance event of the paper, literally."""
+    """The acceptance event of Patel and Damiano, literally."""
     x = [LETTERS.index(label) for label in path]
     c = initial[x[0]]
     if c is None:

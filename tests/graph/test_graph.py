@@ -1,4 +1,4 @@
-"""The augmented graph: sizes of the paper's catalogs, layout, pruning by the chain."""
+"""The augmented graph: sizes of the catalogs of Patel and Damiano, layout, pruning by the chain."""
 
 import numpy as np
 import pytest

@@ -315,6 +315,20 @@ def test_lanes_of_minimum_durations(lengths, duration, scale, passing_over, inst
     assert {"delayed_lanes_viterbi", "delayed_lanes_sums"} <= set(passing_over)
 
 
+def test_lines_that_nothing_entered(passing_over, instruction_sets):
+    """No path that ends inside of one; a line that is longer was entered one step before."""
+    rng = np.random.default_rng(0)
+    rules = [MinDuration("A", 2), MinDuration("B", 2), MinDuration("C", 3)]
+    table = 0.1 * rng.normal(size=(4, 3))
+    chain = Chain(graph_of(rules), rng.dirichlet(np.ones(3)), rng.dirichlet(np.ones(3), size=3))
+    offsets = np.array([0, 1, 2, 4])
+    truth = [enumerated(chain, table[a:b], rules)[0] for a, b in zip(offsets, offsets[1:])]
+    for k in instruction_sets.values():
+        instructions.use_instruction_set(k)
+        np.testing.assert_allclose(chain.smooth(Frames(table), offsets).log_z, truth, rtol=1e-12)
+    assert set(passing_over) == {"delayed_lanes_sums"}
+
+
 def test_what_an_impossible_step_ends_hides_nothing(passing_over):
     """What enters a line with much and dies in it, and what enters later with next to nothing."""
     rules = [MinDuration("A", 30)]

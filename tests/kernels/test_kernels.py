@@ -8,6 +8,7 @@ from skchmm._kernels.data.normal import diagonal_log_densities, full_log_densiti
 from skchmm._kernels.data.statistics import diagonal_moments, outer_moments
 from skchmm._kernels.data.symbols import code_run
 from skchmm._kernels.discrete.two_ended import two_ended
+from skchmm._kernels.shared.layout import taken_together
 from skchmm._kernels.simd import instructions
 from skchmm.constraints import AtMostVisits, CoolDown, ExactVisits, Segments, VisitBy
 from skchmm.emissions import Frames
@@ -22,7 +23,9 @@ PROBLEMS = {
     "one state": (1, None),
     "five states": (5, None),
     "nine states": (9, None),
+    "twenty states": (20, None),
     "thirty states": (30, None),
+    "fifty states": (50, None),
     "counter": (4, ExactVisits(0, 9)),
     "long counter": (3, AtMostVisits(1, 60)),
     "segments": (3, Segments(14)),
@@ -272,6 +275,22 @@ def test_blocks_hold_every_edge_once():
         expected = np.zeros((n, n))
         expected[edges[:, 0], edges[:, 1]] = np.arange(1.0, len(edges) + 1)
         np.testing.assert_array_equal(found, expected)
+
+
+def together(n, epoch_edges):
+    blocks = Blocks(n, epoch_edges)
+    return taken_together(blocks.n_blocks, blocks.start, blocks.shifted, blocks.source).tolist()
+
+
+def test_blocks_of_rows_from_the_same_sources_are_taken_together():
+    everywhere = np.argwhere(np.ones((72, 72)))
+    assert together(72, [everywhere.T, everywhere.T]) == 2 * (9 * [3])  # two epochs
+    assert together(50, [everywhere[(everywhere < 50).all(axis=1)].T]) == 4 * [4] + 3 * [3]
+    # A source that only the fourth block has, and diagonals in the sixth.
+    some = np.ones((56, 56), dtype=bool)
+    some[55, :24] = some[55, 32:] = some[:, 40:48] = False
+    some[np.arange(40, 48), np.arange(40, 48)] = True
+    assert together(56, [np.argwhere(some).T]) == [3, 3, 3, 1, 1, 1, 1]
 
 
 def test_counters_become_diagonals_and_dense_graphs_rows():

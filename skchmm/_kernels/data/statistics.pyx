@@ -4,11 +4,15 @@ They are added up in pieces, which are the same whatever the number of threads.
 """
 from libc.stdint cimport int32_t, int64_t
 
+cimport numpy as cnp
+
 from ..shared.interrupt cimport Watch, new_watch, stopped
 from ..shared.threads cimport share
 from ..simd.instructions cimport instructions_in_use
 
 import numpy as np
+
+cnp.import_array()
 
 
 cdef extern from "data/moment_steps.h" nogil:
@@ -143,3 +147,51 @@ def outer_moments(const double[:, ::1] X,          # IN, at most 16 columns, non
     out[j, i] = out[i, j]
     out = np.ascontiguousarray(np.moveaxis(out[:, :, :k], 2, 0))
     return out[:, 0, 0], out[:, 0, 1:], out[:, 1:, 1:]
+
+
+cdef double sum_of(const double *values, int64_t n) noexcept nogil:
+    """The sum as numpy rounds it: by halves, of which each is added up as eight sums."""
+    cdef double[8] sums
+    cdef double total = 0.0
+    cdef int64_t i, k, half = n // 2 - n // 2 % 8
+    if n > 128:
+        return sum_of(values, half) + sum_of(values + half, n - half)
+    if n >= 8:
+        for k in range(8):
+            sums[k] = values[k]
+        for i in range(8, n - 7, 8):
+            for k in range(8):
+                sums[k] += values[i + k]
+        total = (((sums[0] + sums[1]) + (sums[2] + sums[3]))
+                 + ((sums[4] + sums[5]) + (sums[6] + sums[7])))
+    for i in range(n // 8 * 8, n):
+        total += values[i]
+    return total
+
+
+def shares(cnp.ndarray counts,         # IN, float64, contiguous
+           double least):
+    """Counts divided by the sums over the last axis; None where a sum is not above `least`.
+
+    Of a few numbers, what numpy does before and after takes twenty times as long.
+    """
+    cdef int ndim = cnp.PyArray_NDIM(counts)
+    cdef int64_t k, width
+    cdef double total
+    cdef double *row
+    cdef double *end
+    if (ndim == 0 or cnp.PyArray_TYPE(counts) != cnp.NPY_DOUBLE
+            or not cnp.PyArray_ISCARRAY_RO(counts)):
+        raise ValueError("shares takes a contiguous array of float64.")
+    width = cnp.PyArray_DIM(counts, ndim - 1)
+    found = cnp.PyArray_NewCopy(counts, cnp.NPY_CORDER)
+    row = <double *> cnp.PyArray_DATA(found)
+    end = row + cnp.PyArray_SIZE(counts)
+    while row < end:
+        total = sum_of(row, width)
+        if not total > least:  # NaN too
+            return None
+        for k in range(width):
+            row[k] /= total
+        row += width
+    return found if width > 0 else None

@@ -1,9 +1,15 @@
 """Codes of symbols that are consecutive whole numbers."""
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
-import numpy as np
+cimport numpy as cnp
 
 from ..shared.threads cimport share
+
+import numpy as np
+
+cnp.import_array()
+
+TAKEN = frozenset(map(np.dtype, (np.int32, np.int64)))  # types of columns
 
 cdef extern from "shared/atomics.h" nogil:
     long ATOMIC_SWAP(long *, long)
@@ -57,19 +63,23 @@ cdef void number_long(void *job, int64_t k, int64_t thread) noexcept nogil:
     number(<const int64_t *> (<Job *> job).values, <Job *> job, k)
 
 
-def code_run(const Whole[:] column,    # IN
+def code_run(cnp.ndarray column,       # IN, int32 or int64
              int64_t first,
              int64_t n_symbols):
     """Number the symbols first, first + 1, ... from 0; None where there is another one."""
-    cdef int64_t n = column.shape[0]
+    cdef cnp.npy_intp n = cnp.PyArray_SIZE(column)
+    cdef bint short = cnp.PyArray_ITEMSIZE(column) == sizeof(int32_t)
     cdef Job job
-    codes = np.empty(n, dtype=np.int32)
+    if cnp.PyArray_NDIM(column) != 1 or column.dtype not in TAKEN:
+        raise ValueError("code_run takes a 1-d array of int32 or int64.")
+    codes = cnp.PyArray_EMPTY(1, &n, cnp.NPY_INT32, 0)
     if n == 0:
         return codes
-    cdef int32_t[::1] out = codes
-    job.values, job.stride = <const char *> &column[0], column.strides[0]
+    if not cnp.PyArray_ISALIGNED(column):
+        column = column.copy()
+    job.values, job.stride = cnp.PyArray_BYTES(column), cnp.PyArray_STRIDE(column, 0)
     job.first, job.n_symbols, job.n = first, n_symbols, n
-    job.codes, job.outside = &out[0], False
+    job.codes, job.outside = <int32_t *> cnp.PyArray_DATA(codes), False
     with nogil:
-        share(number_short if Whole is int32_t else number_long, &job, (n + PIECE - 1) // PIECE)
+        share(number_short if short else number_long, &job, (n + PIECE - 1) // PIECE)
     return None if job.outside else codes

@@ -319,7 +319,7 @@ TARGET static void NAME(delay_lanes_inside)(int64_t from, int64_t to, const doub
     sum = MUL(sum, POWER(SUB(zero, size_of_sum)));
     by = ADD(by, size_of_sum);
     W8 top = MAX(old, PICK(sum, zero, by, old));
-    W8 first = SUB(old, top), second = SUB(by, top);
+    W8 first = SUB(old, top), second = MIN(SUB(by, top), zero); /* nothing may have any exponent */
     first = PICK(first, least, POWER(MAX(first, least)), zero);
     second = PICK(second, least, POWER(MAX(second, least)), zero);
     STORE(x, FMA(LOAD(x), first, MUL(sum, second)));

@@ -8,7 +8,7 @@ from ..shared.memory cimport Memory
 from .lines cimport Core
 
 
-cdef extern from "delay/fast_steps.h" nogil:
+cdef extern from "delay/scaled_steps.h" nogil:
     const double NOTHING
 
     ctypedef struct Sums:

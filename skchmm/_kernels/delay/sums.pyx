@@ -25,9 +25,10 @@ from .model cimport (
     delay_window, fast_backward, fast_convert, fast_forward, fast_window, finish, first_row,
     lay_out, open_sums,
 )
+from .scaled cimport ROOM, ScaledWork, open_scaled, scaled_sequence
 
 
-cdef extern from "delay/fast_steps.h" nogil:
+cdef extern from "delay/scaled_steps.h" nogil:
     const int *instructions
 
 instructions = instructions_in_use()
@@ -235,7 +236,8 @@ def delayed_sums(Layout layout,                    # IN
     cdef int64_t i, k, s, T, longest = longest_of(offsets, chosen), N = core.n_places, n_steps = 0
     cdef int64_t S = layout.graph.n_states, n_entries = ahead.shape[1]
     cdef bint few, again = gamma is not None
-    cdef double weight
+    cdef double weight, ignored = 0.0
+    cdef ScaledWork scaled
     cdef Watch watch = new_watch(4 * (8 * core.blocks.start[core.blocks.n_blocks] + N))
     cdef Memory memory = Memory()
     p.g, p.core, p.watch, p.start = &layout.graph, core, &watch, &start[0]
@@ -262,7 +264,7 @@ def delayed_sums(Layout layout,                    # IN
             p.chunk = min(longest, p.chunk)
     p.state = p.width + (3 + 2 * p.ring) * 8 * core.n_heads
     p.kept = memory.table(longest // p.chunk + 1 if again and p.chunk < longest else 0, p.state)
-    p.alpha = memory.table(p.chunk + 1, p.width)
+    p.alpha = memory.table(p.chunk + 1 + ROOM, p.width)
     memset(p.alpha, 0, p.width * sizeof(double))
     p.entering = memory.table(longest if again else 0, 8 * core.n_heads)
     open_sums(&p.ahead, memory, core, p.ring)
@@ -279,20 +281,29 @@ def delayed_sums(Layout layout,                    # IN
         p.behind.counts = memory.rows(n_entries, 1)
     p.fast = lines.direct and is_fast(core) and smallest >= 1e-10 and counts is None
     p.plain = memory.rows(p.n_rows if few else BATCH, S)
+    if few:
+        p.group = fast_convert(p.n_rows, S, p.table, p.plain, &ignored)
+        p.fast = p.fast and p.group > 0
+    open_scaled(&scaled, &p, memory, log_table.shape[0], longest, again)
     with nogil:
         p.ahead.open = p.back.open = True
         for k in range(core.begin[core.n_lines]):
             p.ahead.open = p.back.open = p.ahead.open and p.g.final[core.inside[k]] == 1.0
-        p.flags, weight = 0, 0.0
+        p.flags = 0
         if few:
             convert(&p, 0, p.n_rows, 0)
-            p.group = fast_convert(p.n_rows, S, p.table, p.plain, &weight)
-            p.fast = p.fast and p.group > 0
         for i in range(chosen.shape[0]):
             s = chosen[i]
             T = offsets[s + 1] - offsets[s]
             if not few:
                 p.flags = 0
+            if scaled.usable and scaled_sequence(&scaled, &p, offsets[s], T,
+                                                 &gamma[offsets[s], 0] if again else NULL,
+                                                 &log_z[s]):
+                left[s] = 0
+                if stopped(&watch, 1):
+                    break
+                continue
             if (p.fast and (not again or T < p.chunk)
                     and fast_ahead(&p, offsets[s], T, &gamma[offsets[s], 0] if again else NULL,
                                    &log_z[s])):

@@ -168,14 +168,19 @@ TARGET static int64_t NAME(filter_run)(const Blocks *b, const double *weights, c
         double *now = row + (1 - half) * stride;
         W8 sum = SPREAD(0.0);
         int stop = 0;
-        for (int64_t i = 0; i < b->n_blocks; i++) {
-            W8 u = NAME(row_sums)(b, i, weights, before);
-            stop |= BETWEEN(u, 0.0, floor);
-            if (shares)
-                stop |= BETWEEN(ADD(u, LOAD(sure + 8 * i)), -1.0, floor) | ABOVE(u, SPREAD(1.0 / NEAR));
-            u = MUL(u, LOAD(emit + 8 * i));
-            sum = shares ? FMA(u, LOAD(shares + 8 * i), sum) : ADD(sum, u);
-            STORE(now + 8 * i, u);
+        for (int64_t i = 0; i < b->n_blocks;) {
+            W8 sums[4];
+            int64_t end = i + NAME(row_sums)(b, i, weights, before, sums);
+            for (const W8 *each = sums; i < end; i++, each++) {
+                W8 u = *each;
+                stop |= BETWEEN(u, 0.0, floor);
+                if (shares)
+                    stop |= BETWEEN(ADD(u, LOAD(sure + 8 * i)), -1.0, floor)
+                            | ABOVE(u, SPREAD(1.0 / NEAR));
+                u = MUL(u, LOAD(emit + 8 * i));
+                sum = shares ? FMA(u, LOAD(shares + 8 * i), sum) : ADD(sum, u);
+                STORE(now + 8 * i, u);
+            }
         }
         double all = TOTAL(sum);
         if (stop || !(all >= floor))

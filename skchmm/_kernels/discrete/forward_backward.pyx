@@ -290,6 +290,7 @@ cdef int backward(const Graph *g, const Model *p, Emit *emit, int64_t origin, in
                 continue
             # The first row of a chunk, whose predecessor lies elsewhere, a lossy one, or one that
             # has new exponents.
+            table = emit_row(g, emit, origin + t, stop)
             put_gamma(&shared, alpha, w.beta, 1.0 / mass, gamma + (origin + t) * S)
             if w.x.n > 0 and w.x.at[w.x.n - 1] == t:
                 if counts != NULL:
@@ -297,7 +298,7 @@ cdef int backward(const Graph *g, const Model *p, Emit *emit, int64_t origin, in
                 take_back(&w.x, g, w.beta)
                 shared.back_weights = weights_back(g, p, &w.x)
             alpha = row_before(&w.alpha, t)
-            multiply(N, emit_row(g, emit, origin + t, stop), w.beta, 1.0, w.v)
+            multiply(N, table, w.beta, 1.0, w.v)
             back_step(&shared.back, shared.back_weights, w.v, alpha, TINY, shared.masked,
                       w.product, &mass, &top, &tiny)
             if tiny or mass < TINY:
@@ -305,7 +306,7 @@ cdef int backward(const Graph *g, const Model *p, Emit *emit, int64_t origin, in
             if p.row_lossy[frame(p.rows, origin + t)] and lost_behind(g, p, e, w.beta, w.product):
                 return REDO
             if counts != NULL:
-                multiply(N, emit_row(g, emit, origin + t, stop), w.beta, 1.0 / mass, w.v)
+                multiply(N, table, w.beta, 1.0 / mass, w.v)
                 count_step(&shared.ahead, alpha, w.v, counts)
             swap = w.beta
             w.beta = w.product
@@ -350,7 +351,8 @@ def forward_backward(Layout layout,                     # IN
                      int64_t budget,                    # IN, bytes for the table of alpha
                      double[::1] log_z,                 # OUT, -inf where infeasible
                      uint8_t[::1] redo,                 # OUT, 1: not right, needs log space
-                     double[:, ::1] gamma=None,         # OUT or None: the forward pass is all
+                     double[:, ::1] gamma=None,         # OUT or None: the forward pass is all;
+                                                        # may be the table, if steps are its rows
                      double[::1] counts=None):          # INOUT or None, by entry
     """Likelihoods, marginals of the states, and expected counts of the edges."""
     cdef const Graph *g = &layout.graph

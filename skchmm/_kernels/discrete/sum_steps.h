@@ -46,12 +46,15 @@ TARGET static double NAME(sum_step)(const Blocks *b, const double *weights, cons
     W8 total = SPREAD(0.0);
     int small = 0;
     STORE(out, total);
-    for (int64_t i = 0; i < b->n_blocks; i++) {
-        W8 u = NAME(row_sums)(b, i, weights, before);
-        small |= BETWEEN(u, 0.0, floor);
-        u = MUL(u, LOAD(emit + 8 * i));
-        total = ADD(total, u);
-        STORE(out + 8 * i, u);
+    for (int64_t i = 0; i < b->n_blocks;) {
+        W8 sums[4];
+        int64_t end = i + NAME(row_sums)(b, i, weights, before, sums);
+        for (const W8 *u = sums; i < end; i++, u++) {
+            W8 now = MUL(*u, LOAD(emit + 8 * i));
+            small |= BETWEEN(*u, 0.0, floor);
+            total = ADD(total, now);
+            STORE(out + 8 * i, now);
+        }
     }
     *tiny = small;
     return TOTAL(total);
@@ -87,15 +90,19 @@ TARGET static void NAME(back_step)(const Blocks *b, const double *weights, const
     const W8 zero = SPREAD(0.0), least = SPREAD(1e-200);
     W8 total = zero, largest = zero;
     int small = 0;
-    for (int64_t i = 0; i < b->n_blocks; i++) {
-        W8 u = NAME(row_sums)(b, i, weights, v), before = LOAD(alpha + 8 * i);
-        if (masked)
-            u = PICK(before, zero, PICK(u, least, u, zero), zero);
-        else
-            small |= BETWEEN(u, 0.0, floor);
-        total = FMA(u, before, total);
-        largest = MAX(largest, u);
-        STORE(out + 8 * i, u);
+    for (int64_t i = 0; i < b->n_blocks;) {
+        W8 sums[4];
+        int64_t end = i + NAME(row_sums)(b, i, weights, v, sums);
+        for (const W8 *sum = sums; i < end; i++, sum++) {
+            W8 u = *sum, before = LOAD(alpha + 8 * i);
+            if (masked)
+                u = PICK(before, zero, PICK(u, least, u, zero), zero);
+            else
+                small |= BETWEEN(u, 0.0, floor);
+            total = FMA(u, before, total);
+            largest = MAX(largest, u);
+            STORE(out + 8 * i, u);
+        }
     }
     *tiny = small;
     *mass = TOTAL(total);

@@ -45,6 +45,7 @@ cdef int64_t RUN = 1 << 14        # steps after which to look whether the call i
 # Blocks up to which noting the winners of a step beats finding them again, by instruction set.
 cdef int64_t[3] SMALL_BLOCKS = [1, 2, 3]
 cdef int64_t SMALL_KEPT = 1 << 22  # the same where values may be kept, which are 8 times as large
+cdef int64_t MOST_WORK = 64      # edges into a node, for what larger tables are kept
 cdef int64_t STRETCH = 64        # steps whose values are kept if there are ties among them
 
 
@@ -230,7 +231,7 @@ def viterbi(Layout layout,                     # IN
             bint by_node,                      # IN, which of the two
             const int32_t[::1] rows,           # IN or None: row t of log_table is step t
             const int64_t[::1] offsets,        # IN
-            const int64_t[::1] node_labels,    # IN, what to write for each node
+            const int64_t[::1] labels,         # IN, what to write for each state
             int64_t budget,                    # IN, bytes for the table of values
             int64_t[::1] path,                 # OUT, labels
             double[::1] log_prob):             # OUT, -inf where no path is feasible
@@ -239,15 +240,18 @@ def viterbi(Layout layout,                     # IN
     cdef Scores scores
     cdef Emit emit
     cdef Table values
-    cdef int64_t s, T, n = log_prob.shape[0], longest = longest_sequence(offsets, 0, n)
+    cdef int64_t s, T, m, n = log_prob.shape[0], longest = longest_sequence(offsets, 0, n)
     cdef bint keep = g.siblings.n > 0
     cdef bint small = (g.ahead.n_blocks <= SMALL_BLOCKS[instructions[0]]
                        and longest * g.stride <= (SMALL_KEPT if keep else SMALL_BYTES))
+    cdef int64_t *node_labels
     cdef uint8_t *choices = NULL
     cdef Stretch *stretches = NULL
     cdef Tied tied
     cdef Watch watch = new_watch(step_work(g))
     cdef Memory memory = Memory()
+    if labels.shape[0] != g.n_states:
+        raise ValueError(f"There are {g.n_states} states, but {labels.shape[0]} labels.")
     if g.n_nodes == 0:
         for s in range(n):
             log_prob[s] = -INFINITY
@@ -255,7 +259,10 @@ def viterbi(Layout layout,                     # IN
     scores.edge_weights = &edge_weights[0] if edge_weights.shape[0] else NULL
     scores.weights = &weights[0] if weights.shape[0] else NULL
     scores.log_start = &log_start[0]
-    scores.node_labels, scores.watch = &node_labels[0], &watch
+    scores.watch = &watch
+    scores.node_labels = node_labels = <int64_t *> memory.room(g.n_nodes * sizeof(int64_t))
+    for m in range(g.n_nodes):
+        node_labels[m] = labels[g.node_states[m]]
     emit.table, emit.by_node = &log_table[0, 0], by_node
     emit.rows = NULL if rows is None else &rows[0]
     open_tied(&tied, memory, g.n_nodes)
@@ -265,7 +272,8 @@ def viterbi(Layout layout,                     # IN
         values.rows = memory.table(longest + STRETCH + 1 if keep else 2, g.stride)
         memset(values.rows, 0, (STRETCH + 1 if keep else 2) * g.stride * sizeof(double))
     else:
-        open_table(&values, memory, longest, g.stride, budget, True)
+        open_table(&values, memory, longest, g.stride, budget, True,
+                   min(step_work(g) // g.n_nodes, MOST_WORK))
     emit.buffer = memory.rows(1 if by_node else BATCH, g.stride)
     with nogil:
         for s in range(n):

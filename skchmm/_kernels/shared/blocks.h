@@ -14,6 +14,8 @@ typedef struct {
     const int32_t *start;   /* entries of block i: start[i] .. start[i + 1] */
     const int32_t *shifted; /* from this entry on, lanes take neighbouring sources */
     const int32_t *source;
+    const int32_t *together; /* neighbouring blocks of rows from the same sources that are taken with
+                              * block i, itself included */
 } Blocks;
 
 #endif

@@ -8,6 +8,7 @@ cdef extern from "shared/blocks.h" nogil:
         const int32_t *start
         const int32_t *shifted
         const int32_t *source
+        const int32_t *together
 
 
 cdef extern from "shared/siblings.h" nogil:
@@ -86,6 +87,7 @@ cdef inline Blocks blocks_of(const Blocks *first, int64_t e) noexcept nogil:
     cdef Blocks b = first[0]
     b.start = first.start + e * first.n_blocks
     b.shifted = first.shifted + e * first.n_blocks
+    b.together = first.together + e * first.n_blocks
     return b
 
 

@@ -1,7 +1,11 @@
 """The arrays of an augmented graph, held once so that a kernel call does not unpack them."""
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
+cimport numpy as cnp
+
 import numpy as np
+
+cnp.import_array()
 
 
 cdef void *hold(list arrays, array, dtype) except NULL:
@@ -10,6 +14,42 @@ cdef void *hold(list arrays, array, dtype) except NULL:
     arrays.append(array if array.size else np.zeros(1, dtype=dtype))
     cdef const uint8_t[::1] view = arrays[len(arrays) - 1].view(np.uint8)
     return <void *> &view[0]
+
+
+cdef bint same_rows(const int32_t[::1] start, const int32_t[::1] shifted,
+                    const int32_t[::1] source, int64_t i) noexcept:
+    """Whether block i and the one before it are rows from the same sources."""
+    cdef int64_t k, size = start[i + 1] - start[i]
+    if start[i] - start[i - 1] != size or shifted[i - 1] < start[i] or shifted[i] < start[i + 1]:
+        return False
+    for k in range(start[i], start[i + 1]):
+        if source[k] != source[k - size]:
+            return False
+    return True
+
+
+def taken_together(int64_t n_blocks,             # IN, of an epoch
+                   const int32_t[::1] start,     # IN, as Blocks have it, of all epochs
+                   const int32_t[::1] shifted,   # IN
+                   const int32_t[::1] source):   # IN
+    """How many blocks are taken with each, itself included.
+
+    Neighbours that are rows from the same sources, in even shares of at most 4: more sums than that
+    do not fit the registers.
+    """
+    cdef int64_t n = shifted.shape[0], first = 0, end, share, n_shares
+    together = np.empty(n, dtype=np.int32)
+    while first < n:
+        end = first + 1
+        while end < n and end % n_blocks and same_rows(start, shifted, source, end):
+            end += 1
+        n_shares = (end - first + 3) // 4
+        while first < end:
+            share = (end - first + n_shares - 1) // n_shares
+            together[first:first + share] = share
+            first += share
+            n_shares -= 1
+    return together
 
 
 cdef class Layout:
@@ -36,11 +76,29 @@ cdef class Layout:
         g.several = len(node_states) > 1 and bool((np.diff(node_states) == 0).any())
         self.hold_siblings(np.reshape(siblings, (-1, 2)).astype(np.int32))
 
+    def by_node(self, const double[:, ::1] table):  # IN, columns are states
+        """The same rows with one column per node, and zeros up to whole blocks."""
+        cdef const Graph *g = &self.graph
+        cdef cnp.npy_intp[2] shape
+        cdef int64_t r, m
+        shape[0], shape[1] = table.shape[0], g.stride
+        wide = cnp.PyArray_ZEROS(2, shape, cnp.NPY_DOUBLE, 0)
+        cdef double *row = <double *> cnp.PyArray_DATA(wide)
+        for r in range(table.shape[0]):
+            for m in range(g.n_nodes):
+                row[m] = table[r, g.node_states[m]]
+            row += g.stride
+        return wide
+
     cdef hold_blocks(self, Blocks *blocks, python_blocks):
         blocks.n_blocks = python_blocks.n_blocks
         blocks.start = <const int32_t *> hold(self.arrays, python_blocks.start, np.int32)
         blocks.shifted = <const int32_t *> hold(self.arrays, python_blocks.shifted, np.int32)
         blocks.source = <const int32_t *> hold(self.arrays, python_blocks.source, np.int32)
+        together = taken_together(python_blocks.n_blocks, *(
+            np.asarray(part, dtype=np.int32)
+            for part in (python_blocks.start, python_blocks.shifted, python_blocks.source)))
+        blocks.together = <const int32_t *> hold(self.arrays, together, np.int32)
 
     cdef hold_siblings(self, pairs):
         cdef Siblings *siblings = &self.graph.siblings

@@ -17,17 +17,18 @@ cdef struct Table:
 
 
 cdef inline int open_table(Table *table, Memory memory, int64_t longest, int64_t width,
-                           int64_t budget, bint again) except -1:
+                           int64_t budget, bint again, int64_t work=1) except -1:
     """Rows for `longest` steps: all, or about sqrt(longest), or what the cache holds.
 
-    `budget` is in bytes; `again` says whether chunks are gone back to.
+    `budget` is in bytes; `again` says whether chunks are gone back to. A table of so many times the
+    budget is rather kept than filled twice, if a number of it is so much `work`.
     """
     cdef int64_t row = max(width, 1) * <int64_t> sizeof(double)
     table.chunk, table.width = longest, width
     table.kept_width = width if again else 0
     if not again:
         table.chunk = min(longest, 64)
-    elif longest * row > budget:
+    elif longest * row > budget * work:
         table.chunk = min(longest, max(<int64_t> sqrt(<double> longest) + 1, budget // 4 // row))
     table.rows = memory.table(table.chunk, width)
     table.kept = memory.rows(longest // table.chunk + 1 if again else 1, width)
