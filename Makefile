@@ -19,8 +19,9 @@ ifndef SEED
 SEED := $(shell date +%s)
 endif
 
-# The oldest releases that the package promises to work with.
-FLOOR = numpy==2.0.* scipy==1.13.* scikit-learn==1.6.* pandas==2.2.* matplotlib==3.9.*
+# The oldest releases that the package promises to work with. scikit-learn before 1.9 does not see the
+# names of columns of polars 2.
+FLOOR = numpy==2.0.* scipy==1.13.* scikit-learn==1.6.* pandas==2.2.* matplotlib==3.9.* polars==1.*
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check

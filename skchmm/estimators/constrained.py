@@ -118,7 +118,7 @@ class ConstrainedHMM(QuestionsMixin, ReasonsMixin, ResidualsMixin, IntervalsMixi
         for each of them ``sequence``, ``n_steps`` and ``broken``, a list of (constraint, step).
     n_features_in_ : int
     feature_names_in_ : ndarray
-        The column names of X, if it had any.
+        The column names of X, if it had any. (Those of polars 2 need scikit-learn 1.9.)
 
     See Also
     --------
