@@ -111,7 +111,9 @@ def test_eight_sequences_at_a_time_are_as_one_by_one(rule, instruction_sets, mon
     rng = np.random.default_rng(0)
     for S, longest in ((2, 70), (5, 3000), (8, 40), (9, 40), (17, 33)):
         A = rng.dirichlet(np.ones(S), S)
-        chain = ConstrainedHMM.from_parameters(A[0], A, constraints=rule if S > 2 else None)._chain()
+        chain = ConstrainedHMM.from_parameters(
+            A[0], A, constraints=rule if S > 2 else None
+        )._chain()
         lengths = np.append(rng.integers(1, longest, 18), [longest, 1, 1])
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         table = np.log(rng.dirichlet(np.ones(S), 6).clip(1e-9))
