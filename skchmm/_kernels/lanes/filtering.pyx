@@ -2,8 +2,9 @@
 
     alpha_t(m) = b(y_t, state(m)) sum_{n -> m} alpha_{t-1}(n) w(n -> m)
 
-What discrete/causal_sums.pyx does, where nodes stay near enough to each other for doubles and a path
-can be completed from all of them at all steps. A sequence for which that does not hold is reported.
+What discrete/causal_sums.pyx does, where nodes stay near enough to each other for doubles and a
+path can be completed from all of them at all steps. A sequence for which that does not hold is
+reported.
 O(edges) vector operations per step of all 8.
 """
 from libc.stdint cimport int32_t, int64_t, uint8_t
@@ -133,7 +134,7 @@ def lanes_filter(Layout layout,                   # IN, of a graph with edges an
                  const int32_t[::1] rows,         # IN or None: row t of the table is step t
                  const int64_t[::1] offsets,      # IN
                  const int64_t[::1] order,        # IN, the sequences, longest first
-                 const int32_t[::1] first,        # IN, the first node of each state; n_nodes. Or None
+                 const int32_t[::1] first,        # IN or None, first node of each state; n_nodes
                  uint8_t[::1] redo,               # OUT, 1: not right
                  double[:, ::1] out):             # OUT (n_steps, S)
     """Fill the rows of sequences, 8 at a time."""
