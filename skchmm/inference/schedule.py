@@ -162,7 +162,7 @@ def work_through(prepare, frames, offsets, n_jobs, row_bytes, *, counts=False):
     row_bytes : int or None
         What a step of one sequence takes in lanes; None where the graph is not for lanes.
     """
-    order_of_all = _lanes_order(offsets, row_bytes)
+    order_of_all = lanes_order(offsets, row_bytes)
     n_threads = threads_of(n_jobs, offsets[-1])
     if len(offsets) == 2 and order_of_all is None and n_threads == 1:
         return [prepare(frames.whole(), offsets, None, 0, 1)()]
@@ -207,7 +207,7 @@ def _cut(offsets, begin, end):
     return cut - cut[0] if begin > 0 else cut
 
 
-def _lanes_order(offsets, row_bytes):
+def lanes_order(offsets, row_bytes):
     """The sequences, longest first, for the lanes; None where one at a time is better."""
     if row_bytes is None or len(offsets) <= settings.lanes_fill:
         return None

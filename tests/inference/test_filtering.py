@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skchmm import ConstrainedHMM
+from skchmm._kernels.simd import instructions
 from skchmm.constraints import AtMostVisits, MinDuration, Precedence, Window
 from skchmm.emissions.base import Frames
 from skchmm.inference import filtering
@@ -103,3 +104,56 @@ def test_definition():
             expected[t, path[-1]] = np.logaddexp(expected[t, path[-1]], score)
         expected = np.exp(expected - np.logaddexp.reduce(expected, axis=1, keepdims=True))
         assert_allclose(model.filter_proba(frames), expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("rule", [None, Precedence(0, 1), AtMostVisits(2, 4)])
+def test_eight_sequences_at_a_time_are_as_one_by_one(rule, instruction_sets, monkeypatch):
+    rng = np.random.default_rng(0)
+    for S, longest in ((2, 70), (5, 3000), (8, 40), (9, 40), (17, 33)):
+        A = rng.dirichlet(np.ones(S), S)
+        chain = ConstrainedHMM.from_parameters(
+            A[0], A, constraints=rule if S > 2 else None
+        )._chain()
+        lengths = np.append(rng.integers(1, longest, 18), [longest, 1, 1])
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        table = np.log(rng.dirichlet(np.ones(S), 6).clip(1e-9))
+        table[0, 1:] = -np.inf  # only one state is possible
+        frames = Frames(table, rng.integers(S > 2, 6, size=offsets[-1]).astype(np.int32))
+        with monkeypatch.context() as patch:
+            patch.setattr(filtering, "lanes_order", lambda *_: None)
+            expected = chain.filter(frames, offsets)
+        for k in instruction_sets.values():
+            instructions.use_instruction_set(k)
+            for n_jobs in (1, 2):
+                found = chain.filter(frames, offsets, n_jobs=n_jobs)
+                assert_allclose(found, expected, rtol=0, atol=1e-12)
+
+
+def test_sequences_that_lanes_cannot_hold_are_done_again(monkeypatch):
+    """Next to them, the others stay as they are; a sequence that is not possible is NaN."""
+    A = np.array([[0.5, 0.5, 0.0], [0.0, 0.9, 0.1], [0.0, 0.0, 1.0]])
+    chain = ConstrainedHMM.from_parameters(A[0], A)._chain()
+    table = np.log([[0.9, 0.1, 0.1], [1.0, 1e-9, 1e-9], [1.0, 1.0, 1.0]])
+    table[2, :2] = -np.inf
+    lengths = [400, 400, 30, 30, 30, 30, 30, 30, 30]
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    index = np.zeros(offsets[-1], dtype=np.int32)
+    index[offsets[0] : offsets[1]] = 1  # the first state stays, by far, and ends nowhere else
+    index[offsets[1] - 1] = 2
+    index[offsets[3]] = 2  # nothing starts there
+    seen = []
+
+    def one_by_one(*args, **params):
+        seen.append(args[12])
+        return causal_sums(*args, **params)
+
+    causal_sums = filtering.causal_sums
+    with monkeypatch.context() as patch:
+        patch.setattr(filtering, "causal_sums", one_by_one)
+        found = chain.filter(Frames(table, index), offsets)
+        patch.setattr(filtering, "SMALLEST_IN_SUMS", 2.0)
+        expected = chain.filter(Frames(table, index), offsets)
+    assert 3 in seen
+    assert 2 not in seen
+    assert np.isnan(found[offsets[3] : offsets[4]]).all()
+    assert_allclose(found, expected, rtol=0, atol=1e-12)

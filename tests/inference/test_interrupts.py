@@ -104,6 +104,7 @@ CALLS = {
     "fit": (large, lambda m, X: m.fit(X)),
     "kbest": (dense, lambda m, X: m.kbest(X, 3)),
     "many predict": (many, lambda m, X: m.predict(X)),
+    "many filter_proba": (many, lambda m, X: m.filter_proba(X)),
     "many predict_proba": (many, lambda m, X: m.predict_proba(X)),
     "many predict_proba in threads": (
         lambda: many(n_jobs=2),

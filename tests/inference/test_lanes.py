@@ -181,7 +181,7 @@ def test_what_the_rules_forbid_has_probability_zero():
 def test_lanes_are_used_where_they_pay():
     def order(*lengths):
         offsets = np.concatenate([[0], np.cumsum(lengths)])
-        return schedule._lanes_order(offsets, 24)
+        return schedule.lanes_order(offsets, 24)
 
     assert order(100) is None
     assert order(100, 1, 1, 1) is None

@@ -42,7 +42,7 @@ cdef int64_t RUN = 1 << 14       # steps after which to look whether the call is
 
 cdef struct Model:
     const double *weights        # by entry of the blocks of targets
-    double *dense                # (8, 8) where a graph has up to 8 nodes and one epoch; else NULL
+    double *dense                # (8, 8) of up to 8 nodes and states in one epoch; else NULL
     const double *edge_weights
     const int64_t *slots         # where the weight of an edge is among the entries
     const double *start
@@ -207,8 +207,9 @@ cdef bint measure(const Graph *g, const Model *p, int64_t e, double *row, const 
     for m in range(g.n_nodes):
         if row[m] > 0.0 and units.of[m] > x[m]:
             row[m] *= DOWN
-        units.shares[m] = 1.0
-        for _ in range(min(top - units.of[m], 4)):
+        # Further down nothing of a sum is seen, and what is no normal double takes its time.
+        units.shares[m] = 0.0 if top - units.of[m] > 2 else 1.0
+        for _ in range(min(top - units.of[m], 2)):
             units.shares[m] *= DOWN
         units.sure[m] = 1.0
         for k in range(start[m], start[m + 1]):
@@ -232,6 +233,7 @@ cdef bint filtered(const Graph *g, const Model *p, Emit *emit, int64_t origin, i
     scale for all nodes or, once they are apart, with units; a step that stops a run, by itself.
     """
     cdef int64_t t = 0, e = 0, n, done, m, i, S = g.n_states, N = g.n_nodes, step, epoch = -1
+    cdef int64_t clear = 0       # steps before this one are known not to be lossy
     cdef int last = 0
     cdef bint whole, apart = False, huge = False
     cdef const double *b
@@ -259,7 +261,9 @@ cdef bint filtered(const Graph *g, const Model *p, Emit *emit, int64_t origin, i
         if whole:
             n = while_live(p, t, min(run_length(g, emit, origin, t, T, e), RUN))
         b = probabilities(g, p, emit, origin + t, origin + T)
-        n = done = until_lossy(p, emit.rows, origin + t, n)
+        if t >= clear:
+            clear = t + until_lossy(p, emit.rows, origin + t, n)
+        n = done = min(n, clear - t)
         if apart and epoch != e and n > 0:
             if measure(g, p, e, rows + last * g.stride, exponents + last * g.stride, units):
                 epoch = e
@@ -406,7 +410,7 @@ def causal_sums(Layout layout,                     # IN
     model.log_table, model.least = &log_table[0, 0], log_lossy(smallest)
     model.lossy, model.scaled, model.batch_lossy, model.dense = NULL, NULL, NULL, NULL
     units.dense = NULL
-    if g.n_nodes <= 8 and g.epochs.n == 1:
+    if g.n_nodes <= 8 and g.n_states <= 8 and g.epochs.n == 1:
         units.dense, model.dense = memory.rows(8, 8), memory.rows(8, 8)
         lay_out_weights(g, model.edge_weights, model.dense)
     model.first = first_nodes(g, <int32_t *> memory.room((g.n_states + 1) * sizeof(int32_t)))

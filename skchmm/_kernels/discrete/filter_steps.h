@@ -61,15 +61,38 @@ TARGET static void NAME(scale_run)(int64_t n, int64_t n_states, const double *lo
         }
 }
 
-/* Probabilities of the states from a row of nodes that sums to 1; see filter_run. */
-INLINE void NAME(by_state)(int64_t n_states, const int32_t *first, const double *row, double *out)
+/* Probabilities of the states, of up to 8 steps and up to 8 states, from rows of K nodes; the sums
+ * of the rows. Eight rows on end, so that there is one division for all. */
+TARGET INLINE W8 NAME(put_steps)(const int K, int64_t n, W8 *rows, int64_t n_states,
+                                 const int32_t *first, double *out, const double *end)
 {
-    for (int64_t i = 0; i < n_states; i++) {
-        double mass = 0.0;
-        for (int64_t m = first[i]; m < first[i + 1]; m++)
-            mass += row[m];
-        out[i] = mass;
+    W8 states[8];
+    for (int64_t t = n; t < 8; t++)
+        rows[t] = SPREAD(1.0);
+    TRANSPOSE(rows);
+    W8 total = rows[0];
+    for (int m = 1; m < K; m++)
+        total = ADD(total, rows[m]);
+    W8 factor = DIV(SPREAD(1.0), total);
+    for (int i = 0; i < 8; i++) {
+        if (!first) {
+            states[i] = i < K ? MUL(rows[i], factor) : SPREAD(0.0);
+        } else if (i < n_states) {
+            W8 mass = SPREAD(0.0);
+            for (int32_t m = first[i]; m < first[i + 1]; m++)
+                mass = ADD(mass, rows[m]);
+            states[i] = MUL(mass, factor);
+        } else {
+            states[i] = SPREAD(0.0);
+        }
     }
+    TRANSPOSE(states);
+    for (int64_t t = 0; t < n; t++, out += n_states)
+        if (end - out >= 8)
+            STORE(out, states[t]); /* the next row is written over what is too much */
+        else
+            STORE_HEAD(out, states[t], n_states);
+    return total;
 }
 
 /* Up to LOOK steps of a graph of K nodes, whose row stays in registers; 0, and nothing but output
@@ -77,46 +100,44 @@ INLINE void NAME(by_state)(int64_t n_states, const int32_t *first, const double 
 TARGET INLINE int NAME(few_nodes)(const int K, int64_t n, const double *dense, const double *table,
                                   const int32_t *rows, double floor, double *row, int64_t n_states,
                                   const int32_t *first, const double *shares, const double *sure,
-                                  double *out)
+                                  double *out, const double *end)
 {
     W8 weights[8], now = LOAD(row), least = SPREAD(INFINITY), known = least, most = SPREAD(0.0);
     W8 share = shares ? LOAD(shares) : SPREAD(1.0), safe = sure ? LOAD(sure) : SPREAD(1.0);
-    double lowest = INFINITY, all = 1.0, kept[8 * LOOK];
+    W8 lowest = least, seen = now;
     for (int k = 0; k < K; k++)
         weights[k] = LOAD(dense + 8 * k);
-    for (int64_t t = 0; t < n; t++) {
-        W8 from[8];
-        for (int k = 0; k < K; k++)
-            from[k] = LANE(now, k);
-        W8 even = MUL(from[0], weights[0]), odd = MUL(from[1], weights[1]);
-        for (int k = 2; k < K; k += 2)
-            even = FMA(from[k], weights[k], even);
-        for (int k = 3; k < K; k += 2)
-            odd = FMA(from[k], weights[k], odd);
-        W8 emit = LOAD(table + 8 * (rows ? rows[t] : t));
-        /* what the next step waits for leaves the sum itself out */
-        now = FMA(even, emit, MUL(odd, emit));
-        W8 sums = ADD(even, odd), seen = now;
-        least = LEAST(sums, least);
-        if (shares) {
-            known = MIN(ADD(sums, safe), known);
-            most = MAX(sums, most);
-            seen = MUL(now, share);
+    for (int64_t begin = 0; begin < n; begin += 8) {
+        int64_t some = n - begin < 8 ? n - begin : 8;
+        W8 kept[8];
+        for (int64_t t = 0; t < some; t++) {
+            W8 from[8];
+            for (int k = 0; k < K; k++)
+                from[k] = LANE(now, k);
+            W8 even = MUL(from[0], weights[0]), odd = MUL(from[1], weights[1]);
+            for (int k = 2; k < K; k += 2)
+                even = FMA(from[k], weights[k], even);
+            for (int k = 3; k < K; k += 2)
+                odd = FMA(from[k], weights[k], odd);
+            W8 emit = LOAD(table + 8 * (rows ? rows[begin + t] : begin + t));
+            /* what the next step waits for leaves the sum itself out */
+            now = FMA(even, emit, MUL(odd, emit));
+            W8 sums = ADD(even, odd);
+            least = LEAST(sums, least);
+            if (shares) {
+                known = MIN(ADD(sums, safe), known);
+                most = MAX(sums, most);
+            }
+            seen = shares ? MUL(now, share) : now;
+            kept[t] = seen;
         }
-        all = TOTAL(seen);
-        lowest = all < lowest ? all : lowest;
-        seen = MUL(seen, SPREAD(1.0 / all));
-        if (first)
-            STORE(kept + 8 * t, seen);
-        else
-            STORE_HEAD(out + t * n_states, seen, n_states);
+        lowest = MIN(NAME(put_steps)(K, some, kept, n_states, first, out, end), lowest);
+        out += some * n_states;
     }
-    if (!(lowest >= floor) || BETWEEN(least, 0.0, floor) || BETWEEN(known, -1.0, floor)
+    if (ABOVE(SPREAD(floor), lowest) || BETWEEN(least, 0.0, floor) || BETWEEN(known, -1.0, floor)
         || LARGEST(most) > 1.0 / NEAR)
         return 0;
-    for (int64_t t = 0; first && t < n; t++)
-        NAME(by_state)(n_states, first, kept + 8 * t, out + t * n_states);
-    STORE(row, MUL(now, SPREAD(1.0 / all)));
+    STORE(row, MUL(now, SPREAD(1.0 / TOTAL(seen))));
     return 1;
 }
 
@@ -124,12 +145,13 @@ TARGET INLINE int NAME(few_nodes)(const int K, int64_t n, const double *dense, c
 TARGET static int NAME(few_steps)(int64_t K, int64_t n, const double *dense, const double *table,
                                   const int32_t *rows, double floor, double *row, int64_t n_states,
                                   const int32_t *first, const double *shares, const double *sure,
-                                  double *out)
+                                  double *out, const double *end)
 {
 #define RUN(K)                                                                                  \
     (shares ? NAME(few_nodes)(K, n, dense, table, rows, floor, row, n_states, first, shares,    \
-                              sure, out)                                                        \
-            : NAME(few_nodes)(K, n, dense, table, rows, floor, row, n_states, first, 0, 0, out))
+                              sure, out, end)                                                   \
+            : NAME(few_nodes)(K, n, dense, table, rows, floor, row, n_states, first, 0, 0, out, \
+                              end))
     return K <= 3 ? RUN(3) : K == 4 ? RUN(4) : K == 5 ? RUN(5) : K == 6 ? RUN(6) : RUN(8);
 #undef RUN
 }
@@ -139,7 +161,7 @@ TARGET static int NAME(few_steps)(int64_t K, int64_t n, const double *dense, con
  * floor, or of which next to nothing is left; *last says which half is the last row. Where `out` is
  * NULL the step is taken and nothing written. `first` has the first node of every state and, after
  * it, the number of nodes; it is NULL where a node is a state. `dense` has the weights of a graph of
- * up to 8 nodes, (8, 8), or is NULL. Where nodes are measured by units of their own, `shares` has
+ * up to 8 nodes and states, (8, 8), or is NULL. Where nodes are measured by units of their own, `shares` has
  * these, and `sure` 0 for nodes that may also have a way from where too little comes to be seen: if
  * next to nothing else comes to one of them, the run stops too, and if any sum is above 1 / NEAR. */
 TARGET static int64_t NAME(filter_run)(const Blocks *b, const double *weights, const double *dense,
@@ -150,13 +172,14 @@ TARGET static int64_t NAME(filter_run)(const Blocks *b, const double *weights, c
                                        int *last)
 {
     int64_t stride = 8 * b->n_blocks, t = 0, in_turn = 0;
+    const double *end = out ? out + n * n_states : 0;
     int half = *last;
     while (t < n) {
         if (dense && out && t >= in_turn) {
             int64_t some = n - t < LOOK ? n - t : LOOK;
             if (NAME(few_steps)(n_nodes, some, dense, rows ? table : table + t * stride,
                                 rows ? rows + t : 0, floor, row + half * stride, n_states, first,
-                                shares, sure, out)) {
+                                shares, sure, out, end)) {
                 t += some;
                 out += some * n_states;
                 continue;
