@@ -23,9 +23,18 @@ from .base import (
 )
 from .priors import check_prior, climb, estimate, log_dirichlet, used_contexts
 from .scales import Simplex
-from .vocabulary import ADVICE, Vocabularies, Vocabulary, columns_of, compress, number_cells
+from .vocabulary import (
+    ADVICE,
+    Vocabularies,
+    Vocabulary,
+    columns_of,
+    compress,
+    n_cells,
+    number_cells,
+    sizes_of,
+    vocabulary_of,
+)
 
-_MAX_CELLS = 20_000_000
 _MAX_KEPT = 4096  # probabilities, whose logarithms are kept
 
 
@@ -126,7 +135,7 @@ class Categorical(Emission):
     @property
     def part_steps(self) -> int:  # type: ignore[override]
         # each part computes the logarithms of the whole table
-        return 100_000 + 10 * sum(self._n_cells(len(v)) for v in self._vocabularies())
+        return 100_000 + 10 * sum(n_cells(len(v), self.order) for v in self._vocabularies())
 
     @property
     def _shares_work(self):
@@ -140,7 +149,7 @@ class Categorical(Emission):
             check_prior(self.prior, "prior")
             self._learn_symbols(columns)
         vocabularies, cells = self._vocabularies(), []
-        sizes = self._sizes(vocabularies)
+        sizes = sizes_of(vocabularies, self.order)
         for j, (column, vocabulary) in enumerate(zip(columns, vocabularies)):
             where = f", column {j}" if len(columns) > 1 else ""
             missing = -1 if self.order else len(vocabulary)
@@ -234,7 +243,7 @@ class Categorical(Emission):
     def accumulate(
         self, E: Any, posteriors: np.ndarray, offsets: np.ndarray | None = None
     ) -> dict[str, Any]:
-        sizes = self._sizes(self._vocabularies())
+        sizes = sizes_of(self._vocabularies(), self.order)
         self._check_cells(E, sizes)
         posteriors = check_posteriors(posteriors, E.n_steps)
         if E.cells is None:
@@ -328,9 +337,6 @@ class Categorical(Emission):
             context = (context * (n_symbols + 1) + codes[t]) % n_contexts
         return codes
 
-    def _n_cells(self, n_symbols):
-        return (n_symbols + 1) ** self.order * n_symbols
-
     def survey(self, X: Any) -> Any:
         """The symbols of each column, as something that adds up."""
         self._check_parameters()
@@ -368,22 +374,8 @@ class Categorical(Emission):
             found = [Vocabulary.learn(column) for column in columns]
         else:
             found = [Vocabulary(symbols) for symbols in self._given_symbols(len(columns))]
-        self._sizes(found)
+        sizes_of(found, self.order)
         self._learned = found
-
-    def _sizes(self, vocabularies):
-        """How many cells each column has, that of a missing symbol included."""
-        sizes = []
-        for vocabulary in vocabularies:
-            n_cells = self._n_cells(len(vocabulary))
-            if n_cells > _MAX_CELLS:
-                raise ValueError(
-                    f"Categorical(order={self.order}) with {len(vocabulary)} symbols would need "
-                    f"{min(n_cells, 1e300):.2g} probabilities per state; use a lower order or "
-                    "fewer symbols."
-                )
-            sizes.append(n_cells + 1)
-        return sizes
 
     def _given_symbols(self, n_columns):
         symbols = self.symbols
@@ -407,7 +399,7 @@ class Categorical(Emission):
         )
         sizes = [np.shape(table)[-1] for table in tables]
         given = sizes if self.symbols is None else self._given_symbols(len(tables))
-        vocabularies = [Vocabulary(symbols) for symbols in given]
+        vocabularies = [vocabulary_of(symbols) for symbols in given]
         for size, vocabulary in zip(sizes, vocabularies):
             if size != len(vocabulary):
                 raise ValueError(
@@ -432,7 +424,7 @@ class Categorical(Emission):
 
     def _check_shape(self, table):
         n_symbols = table.shape[-1] if table.ndim else 0
-        if table.ndim < 2 or len(table) == 0 or table[0].size != self._n_cells(n_symbols):
+        if table.ndim < 2 or len(table) == 0 or table[0].size != n_cells(n_symbols, self.order):
             contexts = f", {self.order} axes of symbols before (one more each than symbols)"
             raise ValueError(
                 f"Probabilities must have one row per state{contexts if self.order else ''} and "

@@ -1,5 +1,7 @@
 """Symbols of a column <-> whole numbers, and symbols in context as cells of a table."""
 
+from functools import lru_cache
+
 import numpy as np
 
 from .._kernels.data.symbols import TAKEN, code_run
@@ -12,6 +14,8 @@ ADVICE = (
     "List every possible symbol in Categorical(symbols=...), or use Categorical(unseen='ignore')"
 )
 _BATCH = 1 << 20  # values that are looked at together
+_MAX_CELLS = 20_000_000
+_MOST_KEPT = 4096  # symbols whose vocabulary is kept
 
 
 def columns_of(X):
@@ -165,6 +169,21 @@ class Vocabulary:
         return ""
 
 
+def vocabulary_of(symbols):
+    """The vocabulary of symbols as a user gives them; that of few whole numbers is made once."""
+    run = range(symbols) if type(symbols) is int else symbols
+    if type(run) is range and 0 < len(run) <= _MOST_KEPT:
+        return _vocabulary_of_run(run)
+    return Vocabulary(symbols)
+
+
+@lru_cache(maxsize=32)
+def _vocabulary_of_run(run):
+    vocabulary = Vocabulary(run)
+    vocabulary.symbols.setflags(write=False)
+    return vocabulary
+
+
 class Vocabularies:
     """The symbols of every column; those of other rows are added with ``+``."""
 
@@ -268,6 +287,25 @@ class Cells:
         if self.index is None:
             return Cells(self.cells[begin:end], None, self.sizes)
         return Cells(self.cells, self.index[begin:end], self.sizes)
+
+
+def n_cells(n_symbols, order):
+    """How many pairs of a context and a symbol there are."""
+    return (n_symbols + 1) ** order * n_symbols
+
+
+def sizes_of(vocabularies, order):
+    """How many cells the table of each column has, that of a missing symbol included."""
+    sizes = []
+    for vocabulary in vocabularies:
+        n = n_cells(len(vocabulary), order)
+        if n > _MAX_CELLS:
+            raise ValueError(
+                f"Categorical(order={order}) with {len(vocabulary)} symbols would need "
+                f"{min(n, 1e300):.2g} probabilities per state; use a lower order or fewer symbols."
+            )
+        sizes.append(n + 1)
+    return sizes
 
 
 def number_cells(codes, offsets, n_symbols, order):

@@ -1,19 +1,17 @@
 """Hidden Markov model of symbols."""
 
 from collections.abc import Collection, Hashable
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..emissions import Categorical
-from ..emissions.vocabulary import Vocabulary, missing_in
+from ..emissions.vocabulary import Vocabulary, missing_in, vocabulary_of
 from .answers import first_above
 from .base import BaseHMM
 from .hooks import learn
 
-MOST_KEPT = 4096  # symbols whose table is made once
 _ADVICE = "Fit with n_features=, the number of all possible symbols, or use unseen='ignore'"
 
 
@@ -160,8 +158,8 @@ max_nodes, n_jobs
         emission._advice = _ADVICE
         emission.symbols = symbols = self.symbols_
         numbered = vars(self).get("_symbols") is None and symbols.dtype == np.int64
-        if numbered and 0 < len(symbols) <= MOST_KEPT:
-            emission._learned = [_numbers(len(symbols))]
+        if numbered and len(symbols) > 0:
+            emission._learned = [vocabulary_of(len(symbols))]
         else:
             emission._learn_symbols([symbols])
         return emission
@@ -254,11 +252,3 @@ max_nodes, n_jobs
         tags.input_tags.two_d_array = False  # but for a single column
         tags.input_tags.categorical = True
         return tags
-
-
-@lru_cache(maxsize=32)
-def _numbers(n):
-    """0 to n - 1 as symbols."""
-    vocabulary = Vocabulary(n)
-    vocabulary.symbols.setflags(write=False)
-    return vocabulary
