@@ -89,6 +89,32 @@ TARGET INLINE W8 NAME(with_lines)(const Core *c, int64_t m, const double *arrive
     return NAME(better_way)(best, top, notes + 2 * m);
 }
 
+/* Whether all paths are inside lines that none has come out of: nothing is in a place, nor will be. */
+TARGET INLINE int64_t NAME(all_inside)(const LaneDelay *d, int64_t t, const double *values)
+{
+    int64_t shortest = d->core->longest;
+    int some = 0;
+    for (int64_t l = 0; l < d->core->n_lines; l++)
+        shortest = d->core->delay[l] < shortest ? d->core->delay[l] : shortest;
+    for (int64_t m = 0; m < d->n_plain && t < shortest; m++)
+        some |= ABOVE(LOAD(values + 8 * m), SPREAD(-INFINITY));
+    return some ? 0 : shortest;
+}
+
+/* The scores of a line's steps up to here. */
+TARGET INLINE W8 NAME(add_score)(W8 emission, int64_t t, const int impossible, double *sum,
+                                 double *last)
+{
+    const W8 none = SPREAD(-INFINITY);
+    if (impossible) {
+        STORE(last, PICK(emission, none, LOAD(last), SPREAD((double)t)));
+        emission = PICK(emission, none, emission, SPREAD(0.0));
+    }
+    W8 all = ADD(LOAD(sum), emission);
+    STORE(sum, all);
+    return all;
+}
+
 #define INTO(k, end) NAME(best_edge)(sources + (k), weights + (k), (end) - (k), values)
 /* Notes are bytes, which might be anything to the compiler: what is read stands in variables. */
 TARGET INLINE void NAME(lanes_steps)(LaneDelay *d, int64_t t, int64_t n, int64_t n_states,
@@ -102,8 +128,20 @@ TARGET INLINE void NAME(lanes_steps)(LaneDelay *d, int64_t t, int64_t n, int64_t
     const int32_t *head_first = first + 8 * c->n_plain, *head_states = states + 8 * c->n_plain;
     const double *weights = d->weights, *passage = d->passage;
     double *ring = d->ring, *sums = d->sums, *last = d->last, *arrived = d->arrived;
-    const W8 none = SPREAD(-INFINITY), zero = SPREAD(0.0);
-    for (int64_t end = t + n; t < end; t++, notes += n_notes, emit += 8 * n_states) {
+    const W8 none = SPREAD(-INFINITY);
+    const int64_t end = t + n, inside = NAME(all_inside)(d, t, values);
+    for (; t < end && t < inside; t++, notes += n_notes, emit += 8 * n_states) {
+        values += 8 * n_plain;
+        for (int64_t m = 0; m < n_plain; m++)
+            STORE(values + 8 * m, none);
+        for (int64_t l = 0; l < n_lines; l++) {
+            NAME(add_score)(LOAD(emit + 8 * head_states[l]), t, impossible, sums + 8 * l,
+                            last + 8 * l);
+            STORE(ring + 8 * ((t & mask) * n_lines + l), none);
+        }
+        memset(notes, 0, n_notes);
+    }
+    for (; t < end; t++, notes += n_notes, emit += 8 * n_states) {
         double *out = values + 8 * n_plain;
         for (int64_t l = 0; l < n_lines; l++) {
             const int64_t since = t - delay[l];
@@ -133,13 +171,7 @@ TARGET INLINE void NAME(lanes_steps)(LaneDelay *d, int64_t t, int64_t n, int64_t
             if (!aligned)
                 best = NAME(with_lines)(c, 8 * c->n_plain + l, arrived, best, notes);
             W8 emission = LOAD(emit + 8 * head_states[l]), value = ADD(best, emission);
-            if (impossible) {
-                W8 before = LOAD(last + 8 * l);
-                STORE(last + 8 * l, PICK(emission, none, before, SPREAD((double)t)));
-                emission = PICK(emission, none, emission, zero);
-            }
-            W8 sum = ADD(LOAD(sums + 8 * l), emission);
-            STORE(sums + 8 * l, sum);
+            W8 sum = NAME(add_score)(emission, t, impossible, sums + 8 * l, last + 8 * l);
             STORE(ring + 8 * ((t & mask) * n_lines + l), SUB(value, sum));
         }
         values = out;

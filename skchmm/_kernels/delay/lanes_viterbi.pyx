@@ -187,36 +187,77 @@ cdef void forward(const Job *job, const Group *group, Work *w) noexcept nogil:
             return
 
 
-cdef void score(const Job *job, const Group *group, Work *w) noexcept nogil:
-    """Scores and labels of the paths, added up as the other kernels do it."""
-    cdef int64_t S = job.g.n_states, t, l, j, active = group.n
+cdef struct Walk:
+    # Along the path of a lane.
+    int64_t *path
+    int64_t origin
+    int64_t length
+    int64_t before
+    double value
+
+
+cdef inline void walk_on(const Job *job, Walk *a, int64_t t, int64_t end) noexcept nogil:
+    """Steps t .. end - 1 of a lane: its score, and labels."""
+    cdef int64_t S = job.g.n_states, j, before = a.before
+    cdef double value = a.value
+    for t in range(t, end):
+        j = a.path[t]
+        value = (value + job.log_transmat[before * S + j]) + job.table[
+            frame(job.rows, a.origin + t) * S + j]
+        a.path[t], before = job.labels[j], j
+    a.value, a.before = value, before
+
+
+cdef inline void walk_both(const Job *job, Walk *a, Walk *b, int64_t end) noexcept nogil:
+    """The same from step 1 on of two lanes, whose sums do not wait for each other."""
+    cdef int64_t S = job.g.n_states, t, i, j, a_before = a.before, b_before = b.before
     cdef const double *log_transmat = job.log_transmat
     cdef const double *table = job.table
     cdef const int32_t *rows = job.rows
     cdef const int64_t *labels = job.labels
-    cdef int64_t before[8]
-    cdef double value[8]
-    cdef int64_t *path
+    cdef int64_t *a_path = a.path
+    cdef int64_t *b_path = b.path
+    cdef int64_t a_origin = a.origin, b_origin = b.origin
+    cdef double a_value = a.value, b_value = b.value
+    for t in range(1, end):
+        i, j = a_path[t], b_path[t]
+        a_value = (a_value + log_transmat[a_before * S + i]) + table[
+            frame(rows, a_origin + t) * S + i]
+        b_value = (b_value + log_transmat[b_before * S + j]) + table[
+            frame(rows, b_origin + t) * S + j]
+        a_path[t], b_path[t] = labels[i], labels[j]
+        a_before, b_before = i, j
+    a.value, a.before, b.value, b.before = a_value, a_before, b_value, b_before
+
+
+cdef void score(const Job *job, const Group *group, Work *w) noexcept nogil:
+    """Scores and labels of the paths, added up as the other kernels do it."""
+    cdef int64_t S = job.g.n_states, l, t, n = 0
+    cdef Walk walks[8]
+    cdef Walk *a
+    cdef int64_t lanes[8]
     for l in range(group.n):
-        path = job.path + group.origin[l]
         job.log_prob[group.sequence[l]] = -INFINITY
-        before[l] = path[0] if w.trails[l].n > 0 else 0
-        value[l] = job.log_start[before[l]] + job.table[
-            frame(job.rows, group.origin[l]) * S + before[l]]
-        path[0] = job.labels[before[l]]
-    for t in range(1, group.length[0]):
-        while group.length[active - 1] <= t:
-            active -= 1
-        for l in range(active):
-            path = job.path + group.origin[l] + t
-            j = path[0] if w.trails[l].n > 0 else 0
-            value[l] = (value[l] + log_transmat[before[l] * S + j]) + table[
-                frame(rows, group.origin[l] + t) * S + j]
-            path[0] = labels[j]
-            before[l] = j
-    for l in range(group.n):
         if w.trails[l].n > 0:
-            job.log_prob[group.sequence[l]] = value[l] + w.final[l]
+            a = walks + n
+            a.path, a.origin, a.length = (job.path + group.origin[l], group.origin[l],
+                                          group.length[l])
+            a.before = a.path[0]
+            a.value = job.log_start[a.before] + job.table[
+                frame(job.rows, a.origin) * S + a.before]
+            a.path[0] = job.labels[a.before]
+            lanes[n] = l
+            n += 1
+        else:
+            for t in range(group.length[l]):
+                job.path[group.origin[l] + t] = job.labels[0]
+    for l in range(0, n - 1, 2):  # the second is not the longer one
+        walk_both(job, walks + l, walks + l + 1, walks[l + 1].length)
+        walk_on(job, walks + l, walks[l + 1].length, walks[l].length)
+    if n % 2:
+        walk_on(job, walks + n - 1, 1, walks[n - 1].length)
+    for l in range(n):
+        job.log_prob[group.sequence[lanes[l]]] = walks[l].value + w.final[lanes[l]]
 
 
 cdef void decode_piece(void *shared, int64_t number, int64_t thread) noexcept nogil:
