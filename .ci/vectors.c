@@ -96,7 +96,6 @@ static void near(const char *name, const double *x, const double *y)
 #define LANE_6(isa) lane_##isa(a, 6)
 #define UP_OF(isa) up_##isa(a, b)
 #define DOWN_OF(isa) down_##isa(a, b)
-#define TAKEN_OF(isa) taken_##isa(a, b, spots_at_##isa(spots))
 #define FMA_OF(isa) fma_##isa(load_##isa(small), load_##isa(small + 1), load_##isa(small))
 #define ABOVE_OF(isa) above_##isa(a, b)
 #define EQUAL_OF(isa) equal_##isa(a, y[0])
@@ -124,7 +123,7 @@ ATTRIBUTES static void round_of_checks(void)
 {
     double x[8], y[8], z[8], w[8], small[9], whole[8], positive[8], last_bits[8], sums[8], counts[8];
     double square[64];
-    int32_t at[8], spots[8];
+    int32_t at[8];
     int64_t n = rand() % 10;
     Stored results[2], *r;
     memset(results, 0, sizeof results);
@@ -139,7 +138,6 @@ ATTRIBUTES static void round_of_checks(void)
         sums[i] = rand() % 3 ? positive[i] * (rand() / (double)RAND_MAX) : 0.0;
         last_bits[i] = NUMBER + rand() % 256;
         at[i] = rand() % 8;
-        spots[i] = rand() % 17;
     }
     for (int i = 0; i < 9; i++)
         small[i] = 100.0 * rand() / (double)RAND_MAX;
@@ -164,7 +162,6 @@ ATTRIBUTES static void round_of_checks(void)
     BOTH("lane 6", LANE_6);
     BOTH("up", UP_OF);
     BOTH("down", DOWN_OF);
-    BOTH("taken", TAKEN_OF);
     NUMBERS("above", ABOVE_OF);
     NUMBERS("equal", EQUAL_OF);
     NUMBERS("between", BETWEEN_OF);

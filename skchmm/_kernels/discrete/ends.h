@@ -17,9 +17,6 @@ typedef struct {
     int64_t width; /* of a row: 8 or 16 places */
     int64_t n_terms;
     int band;
-    int64_t n_states;
-    const int32_t *folds; /* (states / 8, n_folds, 8): places whose sum each state is, or MOST_PLACES */
-    int64_t n_folds;      /* 0: places are states */
 } Shape;
 
 /* From a step on, rows have these exponents. */
@@ -40,7 +37,9 @@ typedef struct {
     const int32_t *rows;   /* of the table: for this step, and on from there or back */
     double *left;          /* rows that are left for the other end, or were by it: of this step */
     int64_t left_stride;
-    double *out;           /* where marginals of this step go, by state */
+    double *out;           /* where marginals of this step go */
+    int64_t out_stride;
+    int64_t n_out;         /* places of it */
     int64_t step;          /* 1 ahead, -1 back, 0 idle */
     int64_t at;            /* the next step of the data */
     double row[MOST_PLACES];

@@ -12,9 +12,6 @@ cdef extern from "discrete/two_ended_steps.h" nogil:
         int64_t width
         int64_t n_terms
         bint band
-        int64_t n_states
-        const int32_t *folds
-        int64_t n_folds
 
     ctypedef struct Change:
         int64_t at
@@ -31,6 +28,8 @@ cdef extern from "discrete/two_ended_steps.h" nogil:
         double *left
         int64_t left_stride
         double *out
+        int64_t out_stride
+        int64_t n_out
         int64_t step
         int64_t at
         double row[16]
@@ -67,6 +66,9 @@ cdef struct Sweep:
     int64_t S
     Places places
     Shape shape
+    int32_t *first               # of each state, the first place, or -1
+    int64_t n_others             # places that are not the first of their state
+    int32_t others[16]
     const double *log_table
     const int32_t *rows          # NULL: row t is step t
     double log_lossy
@@ -79,6 +81,7 @@ cdef struct Sweep:
     double *gathered             # (BATCH, S)
     double *converted[2]         # (BATCH, S)
     double *emissions            # (2, BATCH, width)
+    double *marginals            # (2, BATCH, width)
     double *gamma                # NULL: likelihoods alone
     double *left                 # rows of a section, or NULL: they are left in gamma
     int64_t left_first           # the step of the first of them
@@ -104,9 +107,12 @@ cdef inline bint place(Sweep *w, End *end, int64_t n, double *total) noexcept no
         return True
     if w.gamma != NULL:
         end.left, end.left_stride = w.gamma + end.at * w.S, w.S
-        end.out = end.left
+        end.out, end.out_stride, end.n_out = end.left, w.S, w.S
         if w.left != NULL:
             end.left, end.left_stride = w.left + (end.at - w.left_first) * width, width
+        if not w.places.in_order:
+            end.out = w.marginals + (side * BATCH + (0 if end.step > 0 else n - 1)) * width
+            end.out_stride = end.n_out = width
     if w.table != NULL:
         end.table, end.stride, end.rows = w.table, width, w.rows + end.at
         for i in range(0, n - 1, 2):
@@ -136,6 +142,23 @@ cdef inline bint place(Sweep *w, End *end, int64_t n, double *total) noexcept no
         top += tops[i]
     total[0] += top
     return True
+
+
+cdef inline void add_up(const Sweep *w, const End *end, int64_t n) noexcept nogil:
+    """The marginals of the last n steps of an end, by state."""
+    cdef int64_t _step, k
+    cdef const int32_t *first = w.first
+    cdef double *gamma = w.gamma + end.at * w.S
+    cdef const double *row = end.out
+    if end.step == 0:
+        return
+    for _step in range(n):
+        for k in range(w.S):
+            gamma[k] = row[first[k]] if first[k] >= 0 else 0.0
+        for k in range(w.n_others):
+            gamma[w.places.state[w.others[k]]] += row[w.others[k]]
+        gamma += end.step * w.S
+        row += end.step * end.out_stride
 
 
 cdef inline bint sound(const End *end) noexcept nogil:
@@ -170,6 +193,9 @@ cdef inline bint advance(Sweep *w, End *ahead, End *back, int64_t n, int mode,
         if not (place(w, ahead, m, total) and place(w, back, m, total)):
             return False
         sweep_run(m, &w.shape, mode, ahead, back)
+        if mode >= FINISH and not w.places.in_order:
+            add_up(w, ahead, m)
+            add_up(w, back, m)
         ahead.at += m * ahead.step
         back.at += m * back.step
         if not (sound(ahead) and sound(back)):

@@ -108,29 +108,6 @@ cdef void add_counts(const Graph *g, const Sweep *w, double weight,
                 + w.joined[source * width + target])
 
 
-cdef int lay_out_folds(Memory memory, int64_t S, Sweep *w) except -1:
-    """Which places each state is the sum of, 8 states at a time."""
-    cdef int64_t k, i
-    cdef int64_t seen[MOST]
-    cdef int32_t *folds
-    w.shape.n_states = S
-    if w.places.in_order:
-        return 0
-    for k in range(w.places.n):
-        seen[k] = 0
-        for i in range(k):
-            seen[k] += w.places.state[i] == w.places.state[k]
-        w.shape.n_folds = max(w.shape.n_folds, seen[k] + 1)
-    folds = <int32_t *> memory.room((S + 7) // 8 * 8 * w.shape.n_folds * sizeof(int32_t))
-    for k in range((S + 7) // 8 * 8 * w.shape.n_folds):
-        folds[k] = MOST
-    for k in range(w.places.n):
-        i = w.places.state[k]
-        folds[(i // 8 * w.shape.n_folds + seen[k]) * 8 + i % 8] = <int32_t> k
-    w.shape.folds = folds
-    return 0
-
-
 cdef bint lay_out(const Graph *g, Memory memory, const double *edge_weights, const double *start,
                   Sweep *w) except *:
     """Weights, starts and ends by place; whether no row can overflow."""
@@ -140,7 +117,6 @@ cdef bint lay_out(const Graph *g, Memory memory, const double *edge_weights, con
     cdef double *terms
     cdef double *ends
     find_places(g, &w.places)
-    lay_out_folds(memory, g.n_states, w)
     width = w.places.width
     w.shape.n_nodes, w.shape.width, w.shape.band = g.n_nodes, width, w.places.band
     w.shape.n_terms = g.n_nodes if not w.places.band else 2 if w.places.source < 0 else 3
@@ -165,6 +141,15 @@ cdef bint lay_out(const Graph *g, Memory memory, const double *edge_weights, con
     for i in range(g.n_states):
         if g.start_nodes[i] >= 0:
             ends[w.places.place[g.start_nodes[i]]] = start[i]
+    w.first = <int32_t *> memory.room(g.n_states * sizeof(int32_t))
+    for i in range(g.n_states):
+        w.first[i] = -1
+    for k in range(g.n_nodes):
+        if w.first[w.places.state[k]] < 0:
+            w.first[w.places.state[k]] = <int32_t> k
+        else:
+            w.others[w.n_others] = <int32_t> k
+            w.n_others += 1
     w.ahead.reach = memory.rows(width, width)
     w.back.reach = memory.rows(width, width)
     find_reach(&w.places, dense, UNKNOWN, <double *> w.ahead.reach)
@@ -204,12 +189,13 @@ def two_ended(Layout layout,                     # IN, one that handles() says y
     w.gathered = memory.rows(BATCH, S)
     w.converted[0] = memory.rows(BATCH, S)  # beside a row there are only numbers
     w.converted[1] = memory.rows(BATCH, S)
-    w.emissions = memory.rows(2 * BATCH, width)
+    w.emissions = memory.rows(4 * BATCH, width)
+    w.marginals = w.emissions + 2 * BATCH * width
     w.ahead.step, w.back.step = 1, -1
     w.idle.weights = w.idle.table = w.idle.scaled = memory.rows(MOST, MOST)
     for k in range(BATCH):
         w.in_turn[k] = <int32_t> k
-    w.idle.rows, w.idle.out, w.idle.left = w.in_turn, memory.rows(1, S), w.idle.row
+    w.idle.rows, w.idle.out, w.idle.left, w.idle.n_out = w.in_turn, w.idle.row, w.idle.row, MOST
     for k in range(MOST):
         w.ahead.least[k] = w.back.least[k] = INFINITY
     longest = longest_of(offsets, chosen)

@@ -20,7 +20,6 @@
 #else
 
 #include "discrete/end_exponents.h"
-#include "shared/tops.h"
 #include "simd/exp.h"
 
 /* Of logarithms of ratios; lanes that are neither above log_lossy nor -inf are not fine. */
@@ -38,7 +37,16 @@ TARGET static int NAME(convert)(int64_t n, int64_t n_states, const double *rows,
 {
     int64_t size = n * n_states, i = 0;
     int fine = 0xFF;
-    NAME(take_off_tops)(n, n_states, rows, out, tops);
+    for (int64_t t = 0; t < n; t++) {
+        const double *row = rows + t * n_states;
+        double top = -INFINITY;
+        for (int64_t k = 0; k < n_states; k++)
+            top = row[k] > top ? row[k] : top;
+        tops[t] = top;
+        top = top > -INFINITY ? top : 0.0;
+        for (int64_t k = 0; k < n_states; k++)
+            out[t * n_states + k] = row[k] - top;
+    }
     for (; i + 8 <= size; i += 8)
         STORE(out + i, NAME(probabilities)(LOAD(out + i), log_lossy, &fine));
     if (i < size)
@@ -55,15 +63,13 @@ TARGET INLINE W8 NAME(beside)(const int V, const int side, const W8 *row, const 
 }
 
 /* One step of one end; what comes first is constants of the compiler: K terms (0: as many as there are
- * nodes), V vectors, band (2: with a jump), the mode and the direction. In a full graph, sums * emission
- * is taken apart into one fused operation, which leaves the sums themselves out of what the next step
- * waits for. `joint` are the sums times the row that the other end has left, `others`. */
+ * nodes), V vectors, band (2: with a jump), the mode and the direction. sums * emission is taken apart
+ * into one fused operation, which leaves the sums themselves out of what the next step waits for. */
 TARGET INLINE void NAME(step)(const int K, const int V, const int band, const int mode,
                               const int side, int64_t i, int64_t n_nodes, const End *end,
-                              const W8 *weights, const W8 *scale, W8 *row, W8 *least,
-                              double *joint, double *others, double *before)
+                              const W8 *weights, W8 *row, W8 *least, double *sums, double *before)
 {
-    W8 even[2], odd[2], sum;
+    W8 even[2], odd[2];
     double kept[MOST_PLACES];
     if (mode == COUNT)
         for (int v = 0; v < V; v++)
@@ -81,15 +87,11 @@ TARGET INLINE void NAME(step)(const int K, const int V, const int band, const in
                 STORE(kept + 8 * v, row[v]);
         for (int v = 0; v < V; v++) {
             even[v] = band ? MUL(row[v], weights[v]) : SPREAD(0.0);
-            odd[v] = band ? NAME(beside)(V, side, row, v) : SPREAD(0.0);
+            odd[v] = band ? MUL(NAME(beside)(V, side, row, v), weights[V + v]) : SPREAD(0.0);
+            if (band == 2)
+                even[v] = FMA(SPREAD(kept[end->jump]), weights[2 * V + v], even[v]);
         }
-        if (band)
-            for (int v = 0; v < V; v++) {
-                even[v] = FMA(odd[v], weights[V + v], even[v]);
-                if (band == 2)
-                    even[v] = FMA(SPREAD(kept[end->jump]), weights[2 * V + v], even[v]);
-            }
-        else
+        if (!band)
             for (int64_t k = 0; k < n_nodes; k += 2) /* weights beyond are zeros */
                 for (int v = 0; v < V; v++) {
                     const double *w = end->scaled + 8 * (V * k + v);
@@ -99,76 +101,52 @@ TARGET INLINE void NAME(step)(const int K, const int V, const int band, const in
     }
     for (int v = 0; v < V; v++) {
         W8 emission = LOAD(end->table + end->stride * end->rows[side * i] + 8 * v);
-        sum = band ? even[v] : ADD(even[v], odd[v]);
-        row[v] = band ? MUL(sum, emission) : FMA(even[v], emission, MUL(odd[v], emission));
+        W8 sum = ADD(even[v], odd[v]);
+        row[v] = FMA(even[v], emission, MUL(odd[v], emission));
         least[v] = LEAST(sum, least[v]);
         if (mode == LEAVE)
             STORE_HEAD(end->left + side * i * end->left_stride + 8 * v, row[v], n_nodes - 8 * v);
-        if (mode >= FINISH) {
-            const double *left = end->left + side * i * end->left_stride + 8 * v;
-            W8 other = MUL(SOME(left, n_nodes - 8 * v), scale[v]);
-            STORE(joint + 8 * v, MUL(sum, other));
-            if (mode == COUNT)
-                STORE(others + 8 * v, other);
-        }
+        if (mode >= FINISH)
+            STORE(sums + 8 * v, sum);
     }
 }
 
-/* What makes the products of each of n steps a distribution. */
-TARGET INLINE void NAME(share)(const int V, int64_t n, const double *joint, double *shares,
-                               W8 *most)
+/* Sums, times the rows that the other end has left. These are loaded before anything is stored among
+ * them: loads of a few lanes from beside what was just stored would wait for it. */
+TARGET INLINE void NAME(multiply)(const int V, const int mode, const int side, int64_t i,
+                                  int64_t n_nodes, const End *end, const W8 *scale, double *sums,
+                                  double *others)
 {
-    double totals[LOOK];
-    for (int64_t i = 0; i < n; i++) {
-        W8 x = LOAD(joint + 8 * V * i);
-        totals[i] = TOTAL(V > 1 ? ADD(x, LOAD(joint + 8 * V * i + 8)) : x);
-    }
-    for (int64_t i = n; i < LOOK; i++)
-        totals[i] = 1.0;
-    for (int64_t i = 0; i < LOOK; i += 8) {
-        W8 share = DIV(SPREAD(1.0), LOAD(totals + i));
-        *most = MAX(share, *most);
-        STORE(shares + i, share);
+    for (int v = 0; v < V; v++) {
+        const double *left = end->left + side * i * end->left_stride + 8 * v;
+        W8 other = MUL(SOME(left, n_nodes - 8 * v), scale[v]);
+        STORE(sums + 8 * v, MUL(LOAD(sums + 8 * v), other));
+        if (mode == COUNT)
+            STORE(others + 8 * v, other);
     }
 }
 
-/* The marginals of steps first to stop. They lie where rows of the other end were: these are all
- * loaded by now, since loads of a few lanes from beside what was just stored would wait for it. */
-TARGET INLINE void NAME(put)(const int V, const int side, int64_t first, int64_t stop,
-                             const Shape *shape, const End *end, const double *joint,
-                             const double *shares)
+/* The marginals of a step, from such products, and its transitions. */
+TARGET INLINE void NAME(normalise)(const int K, const int V, const int band, const int mode,
+                                   const int side, int64_t i, int64_t n_nodes, const End *end,
+                                   const double *joint, const double *others,
+                                   const double *before, double *most, W8 *counts)
 {
-    const int64_t S = shape->n_states, n = shape->n_folds;
-    double *out = end->out + side * first * S;
-    for (int64_t k = 0; k < S; k += 8) {
-        SPOTS spots[MOST_PLACES];
-        for (int64_t j = 0; j < n; j++)
-            spots[j] = SPOTS_AT(shape->folds + k * n + 8 * j);
-        for (int64_t i = 0; i < stop - first; i++) {
-            const double *at = joint + 8 * V * i;
-            W8 sum;
-            if (n > 0) {
-                W8 low = LOAD(at), high = LOAD(at + 8 * (V - 1));
-                sum = TAKEN(low, high, spots[0]);
-                for (int64_t j = 1; j < n; j++)
-                    sum = ADD(sum, TAKEN(low, high, spots[j]));
-            } else
-                sum = LOAD(at + k);
-            STORE_HEAD(out + side * i * S + k, MUL(sum, SPREAD(shares[i])), S - k);
-        }
-    }
-}
-
-/* The transitions of a step. */
-TARGET INLINE void NAME(count)(const int K, const int V, const int band, const int side,
-                               int64_t n_nodes, const End *end, const double *others,
-                               const double *before, double share, W8 *counts)
-{
-    W8 row[2];
+    W8 x[2], row[2];
+    for (int v = 0; v < V; v++)
+        x[v] = LOAD(joint + 8 * v);
+    double share = 1.0 / TOTAL(V > 1 ? ADD(x[0], x[1]) : x[0]);
+    W8 factor = SPREAD(share);
+    *most = share > *most ? share : *most;
+    for (int v = 0; v < V; v++)
+        STORE_HEAD(end->out + side * i * end->out_stride + 8 * v, MUL(x[v], factor),
+                   end->n_out - 8 * v);
+    if (mode < COUNT)
+        return;
     for (int v = 0; v < V; v++)
         row[v] = LOAD(before + 8 * v);
     for (int v = 0; v < V; v++) {
-        W8 here = MUL(LOAD(others + 8 * v), SPREAD(share));
+        W8 here = MUL(LOAD(others + 8 * v), factor);
         for (int k = 0; k < K; k++)
             counts[k] = FMA(LANE(row[0], k), here, counts[k]);
         if (band) {
@@ -223,9 +201,9 @@ TARGET INLINE void NAME(run_shape)(const int K, const int V, const int band, con
     const int n_held = K > 0 ? K : band ? (1 + band) * V : 0;
     W8 weights[8], back_weights[8], counts[2 * MOST_PLACES], back_counts[2 * MOST_PLACES];
     W8 row[2], back_row[2], least[2], back_least[2], scale[2], back_scale[2];
-    W8 most = SPREAD(ahead->most), back_most = SPREAD(back->most);
-    double joint[16 * LOOK], back_joint[16 * LOOK], others[16 * LOOK], back_others[16 * LOOK];
-    double before[16 * LOOK], back_before[16 * LOOK], shares[LOOK], back_shares[LOOK];
+    double most = ahead->most, back_most = back->most;
+    double sums[16 * LOOK], back_sums[16 * LOOK], others[16 * LOOK], back_others[16 * LOOK];
+    double before[16 * LOOK], back_before[16 * LOOK];
     for (int v = 0; v < V; v++) {
         row[v] = LOAD(ahead->row + 8 * v), back_row[v] = LOAD(back->row + 8 * v);
         least[v] = LOAD(ahead->least + 8 * v), back_least[v] = LOAD(back->least + 8 * v);
@@ -248,24 +226,24 @@ TARGET INLINE void NAME(run_shape)(const int K, const int V, const int band, con
         }
 #define AT(buffer) (buffer + 8 * V * (i - first))
         for (; i < stop; i++) {
-            NAME(step)(K, V, band, mode, 1, i, N, ahead, weights, scale, row, least, AT(joint),
-                       AT(others), AT(before));
-            NAME(step)(K, V, band, mode, -1, i, N, back, back_weights, back_scale, back_row,
-                       back_least, AT(back_joint), AT(back_others), AT(back_before));
+            NAME(step)(K, V, band, mode, 1, i, N, ahead, weights, row, least, AT(sums),
+                       AT(before));
+            NAME(step)(K, V, band, mode, -1, i, N, back, back_weights, back_row, back_least,
+                       AT(back_sums), AT(back_before));
         }
         if (mode >= FINISH) {
-            NAME(share)(V, stop - first, joint, shares, &most);
-            NAME(share)(V, stop - first, back_joint, back_shares, &back_most);
-            NAME(put)(V, 1, first, stop, shape, ahead, joint, shares);
-            NAME(put)(V, -1, first, stop, shape, back, back_joint, back_shares);
-        }
-        if (mode == COUNT)
             for (i = first; i < stop; i++) {
-                NAME(count)(K, V, band, 1, N, ahead, AT(others), AT(before), shares[i - first],
-                            counts);
-                NAME(count)(K, V, band, -1, N, back, AT(back_others), AT(back_before),
-                            back_shares[i - first], back_counts);
+                NAME(multiply)(V, mode, 1, i, N, ahead, scale, AT(sums), AT(others));
+                NAME(multiply)(V, mode, -1, i, N, back, back_scale, AT(back_sums),
+                               AT(back_others));
             }
+            for (i = first; i < stop; i++) {
+                NAME(normalise)(K, V, band, mode, 1, i, N, ahead, AT(sums), AT(others),
+                                AT(before), &most, counts);
+                NAME(normalise)(K, V, band, mode, -1, i, N, back, AT(back_sums),
+                                AT(back_others), AT(back_before), &back_most, back_counts);
+            }
+        }
 #undef AT
         moved = NAME(look)(V, mode, n_terms, i, shape, ahead, row, least, counts);
         moved |= NAME(look)(V, mode, n_terms, i, shape, back, back_row, back_least, back_counts);
@@ -278,8 +256,8 @@ TARGET INLINE void NAME(run_shape)(const int K, const int V, const int band, con
         STORE(ahead->least + 8 * v, least[v]);
         STORE(back->least + 8 * v, back_least[v]);
     }
-    ahead->most = LARGEST(most);
-    back->most = LARGEST(back_most);
+    ahead->most = most;
+    back->most = back_most;
     if (mode == COUNT) {
         NAME(flush)(V, n_terms, ahead, counts);
         NAME(flush)(V, n_terms, back, back_counts);

@@ -156,19 +156,6 @@ AVX2 Vector_avx2 up_avx2(Vector_avx2 before, Vector_avx2 v)
 { Vector_avx2 r = {half_up_avx2(before.b, v.a), half_up_avx2(v.a, v.b)}; return r; }
 AVX2 Vector_avx2 down_avx2(Vector_avx2 v, Vector_avx2 after)
 { Vector_avx2 r = {half_down_avx2(v.a, v.b), half_down_avx2(v.b, after.a)}; return r; }
-typedef const int32_t *Spots_avx2;
-AVX2 Spots_avx2 spots_at_avx2(const int32_t *at)
-{ return at; }
-AVX2 Vector_avx2 taken_avx2(Vector_avx2 v, Vector_avx2 w, Spots_avx2 at)
-{
-    double x[17], r[8];
-    store_avx2(x, v);
-    store_avx2(x + 8, w);
-    x[16] = 0.0;
-    for (int i = 0; i < 8; i++)
-        r[i] = x[at[i]];
-    return load_avx2(r);
-}
 /* The bits of zero, less one, are those of a NaN and drop out. */
 AVX2 __m256d half_least_avx2(__m256d x, __m256d least)
 {

@@ -81,15 +81,6 @@ AVX512 __m512d up_avx512(__m512d before, __m512d v)
 { return joined_avx512(before, v, 7); }
 AVX512 __m512d down_avx512(__m512d v, __m512d after)
 { return joined_avx512(v, after, 1); }
-typedef struct { __m512i at; __mmask8 some; } Spots_avx512;
-AVX512 Spots_avx512 spots_at_avx512(const int32_t *at)
-{
-    __m512i wide = _mm512_cvtepi32_epi64(_mm256_loadu_si256((const __m256i *)at));
-    Spots_avx512 r = {wide, _mm512_cmplt_epi64_mask(wide, _mm512_set1_epi64(16))};
-    return r;
-}
-AVX512 __m512d taken_avx512(__m512d v, __m512d w, Spots_avx512 spots)
-{ return _mm512_maskz_permutex2var_pd(spots.some, v, spots.at, w); }
 /* The bits of zero, less one, are those of a NaN and drop out. */
 AVX512 __m512d least_avx512(__m512d x, __m512d least)
 {

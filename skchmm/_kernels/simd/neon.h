@@ -147,19 +147,6 @@ OF_PARTS(LaneSet_neon, ABOVE_OF)
 #define EQUAL_OF(part) vceqq_f64(x.part, y.part)
 NEON LaneSet_neon lanes_equal_neon(Vector_neon x, Vector_neon y)
 OF_PARTS(LaneSet_neon, EQUAL_OF)
-typedef const int32_t *Spots_neon;
-NEON Spots_neon spots_at_neon(const int32_t *at)
-{ return at; }
-NEON Vector_neon taken_neon(Vector_neon v, Vector_neon w, Spots_neon at)
-{
-    double x[17], r[8];
-    store_neon(x, v);
-    store_neon(x + 8, w);
-    x[16] = 0.0;
-    for (int i = 0; i < 8; i++)
-        r[i] = x[at[i]];
-    return load_neon(r);
-}
 NEON int above_neon(Vector_neon x, Vector_neon y)
 { return lane_bits_neon(lanes_above_neon(x, y)); }
 NEON int equal_neon(Vector_neon v, double x)

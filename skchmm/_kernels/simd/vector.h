@@ -56,9 +56,6 @@
 #define LANE NAME(lane)                 /* (v, k): lane k in every lane; k is a constant */
 #define UP NAME(up)                     /* (before, v): the last lane of before, then all but the last */
 #define DOWN NAME(down)                 /* (v, after): all but the first lane, then the first of after */
-#define SPOTS NAME(Spots)               /* numbers of 8 of the 16 lanes of two vectors */
-#define SPOTS_AT NAME(spots_at)         /* (at): at[0] .. at[7]; 16 is none of them */
-#define TAKEN NAME(taken)               /* (v, w, spots): these lanes, or 0 */
 #define LEAST NAME(least)               /* (x, least): the smaller one, where x is positive */
 #define ABOVE NAME(above)               /* (x, y): a bit for each lane with x > y */
 #define EQUAL NAME(equal)               /* (v, x): a bit for each lane that is x */
