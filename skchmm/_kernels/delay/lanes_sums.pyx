@@ -98,8 +98,8 @@ cdef void forward(const Job *job, const Group *group, Work *w) noexcept nogil:
                     delay_lanes_factors(1, w.come + l * LANES,
                                         w.ahead.places + g * width + c.tail[l] * LANES, -1.0,
                                         NULL, NULL, w.scale + l * LANES)
-            done = delay_lanes_ahead(c, w.weights, w.scale, w.ahead.begin[g], t, stop - t, S,
-                                     w.emit + t * S * LANES, w.alpha + (t + g - 1) * width,
+            done = delay_lanes_ahead(c, w.weights, w.scale, w.ahead.begin[g], t, stop - t,
+                                     job.inside, S, w.emit + t * S * LANES, w.alpha + (t + g - 1) * width,
                                      w.ring, w.mask, w.run, job.decay, w.products)
             t += done
             if t < stop:
@@ -195,7 +195,7 @@ cdef void backward(const Job *job, const Group *group, Work *w) noexcept nogil:
             delay_lanes_factors(P + L, w.ahead.places + k * width, w.e, 1.0, w.norm_e, w.norm_x,
                                 w.factors)
             t -= delay_lanes_back(c, w.weights, w.scale, w.factors, w.ending, last, t,
-                                  t - stop + 1, S, w.emit + t * S * LANES,
+                                  t - stop + 1, job.inside, S, w.emit + t * S * LANES,
                                   w.alpha + (t + k) * width, w.entering + t * L * LANES, w.y,
                                   w.v, w.ring, w.mask, w.run, job.decay, w.products)
             if t >= stop:
@@ -297,6 +297,13 @@ def delayed_lanes_sums(Layout layout,                    # IN
     job.log_z, job.left = &log_z[0], &left[0]
     job.gamma = NULL if gamma is None else &gamma[0, 0]
     job.decay = least_kept(&job.c, &job.compact, smallest)
+    job.inside = longest
+    for i in range(job.c.n_lines):
+        job.inside = min(job.inside, job.c.delay[i])
+    for i in range(S):
+        if layout.graph.start_nodes[i] >= 0 and start[i] > 0.0:
+            if job.compact.place[layout.graph.start_nodes[i]] < job.c.n_plain:
+                job.inside = 0
     n_threads = threads_for(n_groups(job.n))
     job.works = <Work *> memory.room(n_threads * sizeof(Work))
     for i in range(n_threads):
