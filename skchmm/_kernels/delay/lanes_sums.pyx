@@ -26,6 +26,7 @@ from .lane_groups cimport (
 )
 from .lane_work cimport Job, Work, new_work
 from .lines cimport Lines
+from .spread cimport mean_spread
 
 
 cdef extern from "delay/lanes_sum_steps.h" nogil:
@@ -99,7 +100,8 @@ cdef void forward(const Job *job, const Group *group, Work *w) noexcept nogil:
                                         w.ahead.places + g * width + c.tail[l] * LANES, -1.0,
                                         NULL, NULL, w.scale + l * LANES)
             done = delay_lanes_ahead(c, w.weights, w.scale, w.ahead.begin[g], t, stop - t,
-                                     job.inside, S, w.emit + t * S * LANES, w.alpha + (t + g - 1) * width,
+                                     job.inside, S, w.emit + t * S * LANES,
+                                     w.alpha + (t + g - 1) * width,
                                      w.ring, w.mask, w.run, job.decay, w.products)
             t += done
             if t < stop:
@@ -248,20 +250,6 @@ cdef bint few_rows(Job *job, Memory memory, int64_t n, int64_t S):
             table[r * S + i] = exp(job.table[r * S + i] - top)
     job.table, job.row_tops = table, tops
     return True
-
-
-cdef double mean_spread(const double *table, int64_t n, int64_t S) noexcept nogil:
-    """How many powers of two the emissions of a row are apart, from some of n rows."""
-    cdef int64_t r = 0, i, step = max(n // 256, 1), seen = 0
-    cdef double top, low, total = 0.0
-    while r < n:
-        top, low = -INFINITY, INFINITY
-        for i in range(S):
-            top, low = max(top, table[r * S + i]), min(low, table[r * S + i])
-        total += min(top - low, 1000.0)
-        seen += 1
-        r += step
-    return total / seen / M_LN2
 
 
 def delayed_lanes_sums(Layout layout,                    # IN
