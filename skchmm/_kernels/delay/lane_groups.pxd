@@ -29,13 +29,15 @@ cdef extern from "delay/lanes_sum_steps.h" nogil:
     void delay_lanes_factors(int64_t n, const double *a, const double *b, double sign,
                              const double *shift, const double *norm, double *out)
     int64_t delay_lanes_ahead(const LaneCore *, const double *weights, const double *scale,
-                              int64_t begin, int64_t t, int64_t n, int64_t n_states,
-                              const double *emit, double *alpha, double *ring, int64_t mask,
+                              int64_t begin, int64_t t, int64_t n, int64_t inside,
+                              int64_t n_states, const double *emit, double *alpha, double *ring,
+                              int64_t mask,
                               double *run, double decay, double *products)
     int64_t delay_lanes_back(const LaneCore *, const double *weights, const double *scale,
                              const double *factors, const double *ending, int64_t begin,
-                             int64_t t, int64_t n, int64_t n_states, double *emit,
-                             const double *alpha, double *entering, double *y, double *v,
+                             int64_t t, int64_t n, int64_t inside, int64_t n_states,
+                             double *emit, const double *alpha, double *entering, double *y,
+                             double *v,
                              double *ring, int64_t mask, double *run, double decay,
                              double *products)
     void delay_lanes_inside(int64_t begin, int64_t end, const double *ring, int64_t mask,

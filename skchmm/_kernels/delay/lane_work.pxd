@@ -66,6 +66,7 @@ cdef struct Job:
     uint8_t *left
     double *gamma                # NULL: the forward pass is all
     double decay                 # no place gets less than this of a step before, but for emissions
+    int64_t inside               # before this step all paths are in the lines that they began in
     int64_t n                    # sequences
     Work *works                  # one per thread
 

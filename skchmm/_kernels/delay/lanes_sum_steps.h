@@ -212,14 +212,24 @@ TARGET INLINE int NAME(too_small)(int64_t n_states, const double *emit, double d
     return ABOVE(SPREAD(LEAST_PRODUCT), low);
 }
 
+/* The products of one more step. */
+TARGET INLINE void NAME(run_on)(const LaneCore *c, const double *emit, double *run)
+{
+    for (int64_t l = 0; l < c->n_lines; l++) {
+        W8 factor = MUL(LOAD(emit + 8 * c->states[c->n_plain + l]), SPREAD(c->step[l]));
+        STORE(run + 8 * l, MUL(LOAD(run + 8 * l), factor));
+    }
+}
+
 /* Up to n steps from step t on, of a group that begins at `begin`; how many they are. alpha is the row
- * before them. `scale` brings what comes out of a line to the
- * exponent of its tail. */
+ * before them. `scale` brings what comes out of a line to the exponent of its tail. Before step `inside`
+ * all paths are inside lines since the first step. */
 TARGET static int64_t NAME(delay_lanes_ahead)(const LaneCore *c, const double *weights,
                                               const double *scale, int64_t begin, int64_t t,
-                                              int64_t n, int64_t n_states, const double *emit,
-                                              double *alpha, double *ring, int64_t mask,
-                                              double *run, double decay, double *products)
+                                              int64_t n, int64_t inside, int64_t n_states,
+                                              const double *emit, double *alpha, double *ring,
+                                              int64_t mask, double *run, double decay,
+                                              double *products)
 {
     const int64_t from_step = t;
     const int64_t P = c->n_plain, L = c->n_lines;
@@ -230,6 +240,13 @@ TARGET static int64_t NAME(delay_lanes_ahead)(const LaneCore *c, const double *w
         double *out = alpha + 8 * (P + L);
         if (NAME(too_small)(n_states, emit, decay, products) && t > begin)
             break;
+        if (t < inside) {
+            memset(out, 0, 8 * (P + L) * sizeof(double));
+            memset(ring + 8 * (t & mask) * L, 0, 8 * L * sizeof(double));
+            NAME(run_on)(c, emit, run);
+            alpha = out;
+            continue;
+        }
         for (int64_t m = 0; m < P; m++) {
             W8 sum = NAME(edge_sum)(sources + first[m], weights + 8 * first[m],
                                     first[m + 1] - first[m], alpha);
@@ -263,10 +280,10 @@ TARGET static int64_t NAME(delay_lanes_ahead)(const LaneCore *c, const double *w
 TARGET static int64_t NAME(delay_lanes_back)(const LaneCore *c, const double *weights,
                                              const double *scale, const double *factors,
                                              const double *ending, int64_t begin, int64_t t,
-                                             int64_t n, int64_t n_states, double *emit,
-                                             const double *alpha, double *entering, double *y,
-                                             double *v, double *ring, int64_t mask, double *run,
-                                             double decay, double *products)
+                                             int64_t n, int64_t inside, int64_t n_states,
+                                             double *emit, const double *alpha, double *entering,
+                                             double *y, double *v, double *ring, int64_t mask,
+                                             double *run, double decay, double *products)
 {
     const int64_t from_step = t;
     const int64_t P = c->n_plain, L = c->n_lines;
@@ -277,6 +294,12 @@ TARGET static int64_t NAME(delay_lanes_back)(const LaneCore *c, const double *we
                  entering -= 8 * L) {
         if (NAME(too_small)(n_states, emit, decay, products) && t < begin)
             break;
+        if (t > 0 && t < inside) {
+            NAME(run_on)(c, emit, run);
+            memset(emit, 0, 8 * n_states * sizeof(double));
+            memset(entering, 0, 8 * L * sizeof(double));
+            continue;
+        }
         for (int64_t l = 0; l < L; l++) {
             const double *head = alpha + 8 * (P + l);
             W8 beta = LOAD(ring + 8 * (((t + delay[l]) & mask) * L + l));

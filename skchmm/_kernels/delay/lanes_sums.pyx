@@ -26,6 +26,7 @@ from .lane_groups cimport (
 )
 from .lane_work cimport Job, Work, new_work
 from .lines cimport Lines
+from .spread cimport mean_spread
 
 
 cdef extern from "delay/lanes_sum_steps.h" nogil:
@@ -98,8 +99,9 @@ cdef void forward(const Job *job, const Group *group, Work *w) noexcept nogil:
                     delay_lanes_factors(1, w.come + l * LANES,
                                         w.ahead.places + g * width + c.tail[l] * LANES, -1.0,
                                         NULL, NULL, w.scale + l * LANES)
-            done = delay_lanes_ahead(c, w.weights, w.scale, w.ahead.begin[g], t, stop - t, S,
-                                     w.emit + t * S * LANES, w.alpha + (t + g - 1) * width,
+            done = delay_lanes_ahead(c, w.weights, w.scale, w.ahead.begin[g], t, stop - t,
+                                     job.inside, S, w.emit + t * S * LANES,
+                                     w.alpha + (t + g - 1) * width,
                                      w.ring, w.mask, w.run, job.decay, w.products)
             t += done
             if t < stop:
@@ -195,7 +197,7 @@ cdef void backward(const Job *job, const Group *group, Work *w) noexcept nogil:
             delay_lanes_factors(P + L, w.ahead.places + k * width, w.e, 1.0, w.norm_e, w.norm_x,
                                 w.factors)
             t -= delay_lanes_back(c, w.weights, w.scale, w.factors, w.ending, last, t,
-                                  t - stop + 1, S, w.emit + t * S * LANES,
+                                  t - stop + 1, job.inside, S, w.emit + t * S * LANES,
                                   w.alpha + (t + k) * width, w.entering + t * L * LANES, w.y,
                                   w.v, w.ring, w.mask, w.run, job.decay, w.products)
             if t >= stop:
@@ -250,20 +252,6 @@ cdef bint few_rows(Job *job, Memory memory, int64_t n, int64_t S):
     return True
 
 
-cdef double mean_spread(const double *table, int64_t n, int64_t S) noexcept nogil:
-    """How many powers of two the emissions of a row are apart, from some of n rows."""
-    cdef int64_t r = 0, i, step = max(n // 256, 1), seen = 0
-    cdef double top, low, total = 0.0
-    while r < n:
-        top, low = -INFINITY, INFINITY
-        for i in range(S):
-            top, low = max(top, table[r * S + i]), min(low, table[r * S + i])
-        total += min(top - low, 1000.0)
-        seen += 1
-        r += step
-    return total / seen / M_LN2
-
-
 def delayed_lanes_sums(Layout layout,                    # IN
                        Lines lines,                      # IN
                        const double[::1] weights,        # IN, one an edge
@@ -297,6 +285,13 @@ def delayed_lanes_sums(Layout layout,                    # IN
     job.log_z, job.left = &log_z[0], &left[0]
     job.gamma = NULL if gamma is None else &gamma[0, 0]
     job.decay = least_kept(&job.c, &job.compact, smallest)
+    job.inside = longest
+    for i in range(job.c.n_lines):
+        job.inside = min(job.inside, job.c.delay[i])
+    for i in range(S):
+        if layout.graph.start_nodes[i] >= 0 and start[i] > 0.0:
+            if job.compact.place[layout.graph.start_nodes[i]] < job.c.n_plain:
+                job.inside = 0
     n_threads = threads_for(n_groups(job.n))
     job.works = <Work *> memory.room(n_threads * sizeof(Work))
     for i in range(n_threads):

@@ -21,6 +21,7 @@ from ..shared.interrupt cimport stopped
 from ..shared.memory cimport Memory
 from .lines cimport Core
 from .model cimport BATCH, NOTHING, Model
+from .spread cimport mean_spread
 
 
 cdef extern from "delay/scaled_steps.h" nogil:
@@ -61,9 +62,9 @@ cdef extern from "delay/scaled_steps.h" nogil:
         const double *inverses
     int fast_convert(int64_t n, int64_t n_states, const double *rows, double *out, double *total)
     void scaled_open(Scaled *, const Core *, int64_t S, const double *x, const double *e,
-                   const double *line_x, const double *line_e)
+                     const double *line_x, const double *line_e)
     void scaled_factors(const Scaled *, int64_t n, const double *emit, double *factors,
-                      double *inverses)
+                        double *inverses)
     bint scaled_ahead(Scaled *, int64_t t, int64_t n, const double *emit, const int32_t *rows)
     void scaled_mass(const Scaled *, double *x, double *e)
     bint scaled_back(Scaled *, int64_t first, int64_t last, const double *emit, const int32_t *rows)
@@ -94,20 +95,6 @@ cdef inline bint ends_alike(const Model *p) noexcept nogil:
     return True
 
 
-cdef inline double mean_spread(const double *table, int64_t n, int64_t S) noexcept nogil:
-    """How many powers of two the emissions of a row are apart, from some of n rows."""
-    cdef int64_t r = 0, i, step = max(n // 256, 1), seen = 0
-    cdef double top, low, total = 0.0
-    while r < n:
-        top, low = -INFINITY, INFINITY
-        for i in range(S):
-            top, low = max(top, table[r * S + i]), min(low, table[r * S + i])
-        total += min(top - low, 1000.0)
-        seen += 1
-        r += step
-    return total / seen / M_LN2
-
-
 cdef inline int64_t ring_of(int64_t n) noexcept nogil:
     """The least power of two that is no less."""
     cdef int64_t size = 1
@@ -122,7 +109,6 @@ cdef inline int open_scaled(ScaledWork *w, const Model *p, Memory memory, int64_
     cdef const Core *c = p.core
     cdef Scaled *f = &w.f
     cdef int64_t S = p.g.n_states, k, kept = min(longest, c.longest + 2 * BATCH)
-    cdef double ignored = 0.0
     cdef double *factors
     w.usable = p.fast and ends_alike(p) and mean_spread(p.table, n_table, S) <= APART and (
         not again or longest <= KEPT_STEPS)
@@ -200,7 +186,7 @@ cdef inline void first_step(ScaledWork *w, const Model *p) noexcept nogil:
 
 
 cdef inline bint scaled_sequence(ScaledWork *w, const Model *p, int64_t origin, int64_t T,
-                               double *gamma, double *log_z) noexcept nogil:
+                                 double *gamma, double *log_z) noexcept nogil:
     """Likelihood and, if asked for, posteriors; False: emissions are too small."""
     cdef Scaled *f = &w.f
     cdef const int32_t *rows = p.rows + origin if p.n_rows else NULL
