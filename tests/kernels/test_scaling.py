@@ -34,7 +34,7 @@ def test_rows_divided_by_their_largest(n_states, in_place, instruction_sets):
 
 @pytest.mark.parametrize("n_sequences", [3, 9, 20])
 def test_marginals_stay_where_another_kernel_takes_over(n_sequences):
-    """Scores that lanes cannot hold go on to the next kernel; those of the others are left alone."""
+    """Scores that lanes cannot hold go on to the next kernel; the other rows are left alone."""
     S, T = 20, 70
     rng = np.random.default_rng(n_sequences)
     controller = skchmm.compile(None, list(range(S)))
