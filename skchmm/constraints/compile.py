@@ -22,7 +22,7 @@ _SHOWN = 50
 
 
 def flatten(constraints):
-    """None, one constraint or a nested list of them as a list without repeats.
+    """None, one constraint or a nested list of them as a list, a hard rule once.
 
     `And` is taken apart, so that messages can name its parts.
     """
@@ -43,7 +43,11 @@ def _flat(constraints):
             f"constraints must be a constraint, a Controller or a list of them, "
             f"got {short(constraints)}{hint}"
         )
-    return list(dict.fromkeys(part for each in constraints for part in _flat(each)))
+    parts = [part for each in constraints for part in _flat(each)]
+    # A soft rule that is given twice costs twice; of two weights to learn, only the sum could be.
+    costs = [isinstance(part, Soft) and part.weight != "learn" for part in parts]
+    once = {(part, k * costs[k]): part for k, part in enumerate(parts)}
+    return list(once.values())
 
 
 def compile(

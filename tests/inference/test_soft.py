@@ -188,6 +188,17 @@ def test_everything_equals_enumeration(seed):
         )
 
 
+def test_a_rule_that_is_given_twice_costs_twice():
+    twice = [NoDwell("a"), Soft(NoDwell("b"), 1.5), [Soft(NoDwell("b"), 1.5), NoDwell("a")]]
+    controller = skchmm.compile(twice, LABELS)
+    assert len(controller.constraints_) == 3  # one hard rule, two soft ones
+    for x in itertools.product(LABELS, repeat=3):
+        if controller.accepts(x):
+            assert controller.cost(x) == cost([twice[1]] * 2, x)
+    # Of two weights only the sum could be learned.
+    assert len(skchmm.compile([Soft(NoDwell("b"), "learn")] * 2, LABELS).constraints_) == 1
+
+
 def test_the_posterior_algorithm_pays_once():
     """Costs are in the marginals already, and are not subtracted from their sum again."""
     rng = np.random.default_rng(0)
