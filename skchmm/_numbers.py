@@ -1,4 +1,4 @@
-"""Numbers that the user gave: whole ones, and shares that something is compared with.
+"""Values that the user gave: numbers, choices, and shares that something is compared with.
 
 0.07 as a floating-point number is not 7/100, and 0.07 * 100 is more than 7. A threshold means the
 simple fraction that it is nearest to, else the decimal that it prints as, so that 7 of 100 reach
@@ -6,7 +6,8 @@ simple fraction that it is nearest to, else the decimal that it prints as, so th
 """
 
 from fractions import Fraction
-from numbers import Integral, Rational
+from functools import wraps
+from numbers import Integral, Rational, Real
 
 import numpy as np
 
@@ -29,6 +30,42 @@ def is_whole(value):
         return True
     other = (bool, np.bool_, np.timedelta64)
     return isinstance(value, Integral) and not isinstance(value, other)
+
+
+def is_real(value):
+    """Whether a value is a number; numpy counts its spans of time among these."""
+    return type(value) is float or (
+        isinstance(value, Real) and not isinstance(value, np.timedelta64)
+    )
+
+
+def is_one_of(value, choices):
+    """Whether a value is one of some strings; arrays and pandas' NA do not compare with these."""
+    return isinstance(value, str) and value in choices
+
+
+def check_choice(value, name, choices):
+    """Refuse what is none of some strings."""
+    if not is_one_of(value, choices):
+        raise ValueError(f"{name} must be {' or '.join(map(repr, choices))}, got {value!r}.")
+
+
+def check_real(value, name):
+    """Refuse what is no number."""
+    if not is_real(value):
+        raise ValueError(f"{name} must be a number, got {value!r}.")
+
+
+def check_flag(value, name):
+    """Refuse what is neither true nor false."""
+    if not (isinstance(value, (bool, np.bool_)) or (is_whole(value) and value in (0, 1))):
+        raise ValueError(f"{name} must be True or False, got {value!r}.")
+
+
+def check_at_least(value, name, least):
+    """Refuse what is no whole number, or too small."""
+    if not (is_whole(value) and value >= least):
+        raise ValueError(f"{name} must be an integer >= {least}, got {value!r}.")
 
 
 def check_n_states(n_states):
@@ -73,3 +110,27 @@ def shortfall(value, share):
         if shown != f"{float(share):.{digits}g}":
             break
     return f"{shown} is less than {share}"
+
+
+def names_priors(*names):
+    """An M-step whose errors name the priors that do not fit the parameters."""
+
+    def naming(method):
+        @wraps(method)
+        def named(self, *args, **kwargs):
+            try:
+                return method(self, *args, **kwargs)
+            except (TypeError, ValueError) as error:
+                priors = {name: getattr(self, name) for name in names}
+                odd = {name: v for name, v in priors.items() if v is None or np.ndim(v) > 0}
+                if not odd:
+                    raise
+                given = ", ".join(
+                    f"{name}=None" if v is None else f"{name} of shape {np.shape(v)}"
+                    for name, v in odd.items()
+                )
+                raise ValueError(f"The priors do not fit the parameters: {given}.") from error
+
+        return named
+
+    return naming

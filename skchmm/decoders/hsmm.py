@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._numbers import is_whole
+from .._numbers import check_at_least, check_flag, is_one_of, is_real
 from ..constraints.rules import warn_not_enforced
 from ..estimators.em import with_callbacks
 from ..estimators.likelihood import LikelihoodModel
@@ -138,13 +138,14 @@ class HSMMDecoder(LikelihoodModel):
 
     def _check_parameters(self):
         super()._check_parameters()
-        if not (is_whole(self.max_duration) and self.max_duration >= 1):
-            raise ValueError(f"max_duration must be an integer >= 1, got {self.max_duration!r}.")
-        if self.duration not in FAMILIES:
+        check_at_least(self.max_duration, "max_duration", 1)
+        check_flag(self.enforce, "enforce")
+        if not is_one_of(self.duration, FAMILIES):
             raise ValueError(f"duration must be one of {FAMILIES}, got {self.duration!r}.")
-        if not self.duration_smoothing >= 0:
+        if not (is_real(self.duration_smoothing) and 0 <= self.duration_smoothing < np.inf):
             raise ValueError(
-                f"duration_smoothing must not be negative, got {self.duration_smoothing!r}."
+                "duration_smoothing must not be negative, nor anything but a number; got "
+                f"{self.duration_smoothing!r}."
             )
 
     @property

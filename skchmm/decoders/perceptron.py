@@ -8,7 +8,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._kernels.other.perceptron import train_pass
-from .._numbers import is_whole
+from .._numbers import check_at_least, check_flag, is_one_of
 from ..constraints.compile import flatten
 from ..constraints.rules import warn_not_enforced
 from ..constraints.soft import Soft
@@ -141,10 +141,11 @@ class PerceptronCRF(KBestMixin, CallbacksMixin, SequenceEstimator):
 
     def _check_parameters(self):
         self._check_choices()
-        if self.features not in KINDS:
+        check_flag(self.enforce, "enforce")
+        check_flag(self.shuffle, "shuffle")
+        if not is_one_of(self.features, KINDS):
             raise ValueError(f"features must be one of {KINDS}, got {self.features!r}.")
-        if not (is_whole(self.n_epochs) and self.n_epochs >= 1):
-            raise ValueError(f"n_epochs must be an integer >= 1, got {self.n_epochs!r}.")
+        check_at_least(self.n_epochs, "n_epochs", 1)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

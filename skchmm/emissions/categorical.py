@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from .._kernels.data.finite import same_bits
-from .._numbers import is_whole
+from .._numbers import is_one_of, is_whole, names_priors
 from .base import (
     Emission,
     Frames,
@@ -164,7 +164,7 @@ class Categorical(Emission):
     _advice = ADVICE  # against symbols that are not known
 
     def _check_parameters(self):
-        if self.unseen not in ("error", "ignore"):
+        if not is_one_of(self.unseen, ("error", "ignore")):
             raise ValueError(f"unseen must be 'error' or 'ignore', got {self.unseen!r}.")
         if not is_whole(self.order) or self.order < 0:
             raise ValueError(f"order must be 0, 1, 2, ..., got {self.order!r}.")
@@ -263,6 +263,7 @@ class Categorical(Emission):
         climbs = hasattr(self, "probabilities_") and not self._as_hmmlearn
         self._learn(statistics, smoothing, climb if climbs else estimate)
 
+    @names_priors("prior")
     def _learn(self, statistics, smoothing, distributions):
         old = self._tables() if hasattr(self, "probabilities_") else [None] * len(statistics)
         sizes = map(len, self._vocabularies())

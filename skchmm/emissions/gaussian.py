@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr
 from sklearn.utils import check_random_state
 
+from .._numbers import is_one_of, is_real, names_priors
 from . import numeric
 from .base import (
     NEGLIGIBLE,
@@ -62,11 +63,13 @@ class NumericEmission(Emission):
         self._variances = survey.variances
 
     def _check_parameters(self):
-        if self.covariance_type not in numeric.COVARIANCE_TYPES:
+        if not is_one_of(self.covariance_type, numeric.COVARIANCE_TYPES):
             raise ValueError(
                 f"covariance_type must be one of {', '.join(numeric.COVARIANCE_TYPES)}; "
                 f"got {self.covariance_type!r}."
             )
+        if not (self.min_covar is None or is_real(self.min_covar)):
+            raise ValueError(f"min_covar must be None or a number, got {self.min_covar!r}.")
 
     def _check_priors(self):
         for name in ("weights_prior", "means_prior", "means_weight", "covars_prior",
@@ -294,6 +297,7 @@ class Gaussian(NumericEmission):
     def estimate(self, statistics: dict[str, Any], *, smoothing: float = 0.0) -> None:
         self._maximise(statistics, self._reference())
 
+    @names_priors("means_prior", "means_weight", "covars_prior", "covars_weight")
     def _maximise(self, statistics, shift):
         """The parameters from moments about a shift, (d,) or (n_states, d)."""
         weight, first = statistics["weight"], statistics["first"]

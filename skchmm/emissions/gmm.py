@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from .._numbers import check_at_least, names_priors
 from . import numeric
 from .base import (
     NEGLIGIBLE,
@@ -142,6 +143,10 @@ class GMM(NumericEmission):
         )
         self._start(E, X, labels, n_states, init, random_state)
 
+    def _check_parameters(self):
+        super()._check_parameters()
+        check_at_least(self.n_components, "n_components", 1)
+
     def _start(self, E, X, labels, n_states, init, random_state):
         """Means from the rows of each state, uniform weights, pooled covariance."""
         covariance = self._start_covariance(E)
@@ -192,6 +197,7 @@ class GMM(NumericEmission):
             total = some if total is None else {key: total[key] + some[key] for key in total}
         return {key: v.reshape(n_states, n_components, *v.shape[1:]) for key, v in total.items()}
 
+    @names_priors("weights_prior", "means_prior", "means_weight", "covars_prior", "covars_weight")
     def maximise(self, statistics: dict[str, Any], *, smoothing: float = 0.0) -> None:
         mixture = statistics["mixture"]
         shape = mixture.shape

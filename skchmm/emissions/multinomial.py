@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from .._numbers import names_priors
 from ..sequences.values import as_numbers
 from . import numeric
 from .base import (
@@ -161,6 +162,7 @@ class Multinomial(Emission):
     ) -> dict[str, Any]:
         return {"counts": check_posteriors(posteriors, len(E.X)).T @ E.counts}
 
+    @names_priors("prior")
     def maximise(self, statistics: dict[str, Any], *, smoothing: float = 0.0) -> None:
         counts = statistics["counts"]
         added = smoothing + np.asarray(self.prior) - 1.0
@@ -202,6 +204,6 @@ class Multinomial(Emission):
         if np.ma.is_masked(totals):
             raise ValueError(f"n_trials must be known numbers of trials, got {totals!r}.")
         distinct = np.unique([] if totals is None else as_numbers(totals, "n_trials"))
-        if not (distinct >= 0).all():
+        if not ((distinct >= 0) & (distinct == np.rint(distinct)) & (distinct < np.inf)).all():
             raise ValueError(f"n_trials must be numbers of trials, got {totals!r}.")
         self.n_trials_ = int(distinct[0]) if len(distinct) == 1 else None

@@ -116,7 +116,8 @@ def log_densities(rows, means, covars):
     variances = covars if covars.ndim == 2 else np.repeat(covars[:, None], d, axis=1)
     # zero variances must not give 0 * inf
     variances = np.maximum(variances, np.finfo(float).tiny)
-    return diagonal_log_densities(np.ascontiguousarray(rows.X), means, variances)
+    with np.errstate(over="ignore"):  # of values far off, which are impossible
+        return diagonal_log_densities(np.ascontiguousarray(rows.X), means, variances)
 
 
 def _take(X, where, columns):
@@ -314,7 +315,16 @@ class Moments:
 
     @classmethod
     def of(cls, rows):
-        return cls(*_sums_about_mean(rows, lambda centred: np.square(centred).sum(axis=0)))
+        with np.errstate(over="ignore", invalid="ignore"):
+            sums = _sums_about_mean(rows, lambda centred: np.square(centred).sum(axis=0))
+        return cls(*sums)._checked()
+
+    def _checked(self):
+        with np.errstate(over="ignore"):
+            largest = np.square(self.mean) + self.squares
+        if not np.isfinite(largest).all():
+            raise ValueError("X is too large: its squares are no numbers. Rescale the columns.")
+        return self
 
     @property
     def variances(self):
@@ -323,11 +333,10 @@ class Moments:
     def __add__(self, other):
         count = np.maximum(self.count + other.count, 1)
         share, apart = other.count / count, other.mean - self.mean
-        return Moments(
-            self.count + other.count,
-            np.where(self.count > 0, self.mean, 0.0) * (1 - share) + other.mean * share,
-            self.squares + other.squares + np.square(apart) * self.count * share,
-        )
+        with np.errstate(over="ignore"):
+            squares = self.squares + other.squares + np.square(apart) * self.count * share
+        mean = np.where(self.count > 0, self.mean, 0.0) * (1 - share) + other.mean * share
+        return Moments(self.count + other.count, mean, squares)._checked()
 
 
 def column_moments(rows):

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 from scipy.special import gammaincc
 from sklearn.utils import check_random_state
 
+from .._numbers import names_priors
 from . import numeric
 from .base import NEGLIGIBLE, Emission, Frames, check_path, check_posteriors, given, learned
 from .counts import read_counts
@@ -132,6 +133,7 @@ class Poisson(Emission):
             weight = posteriors.T @ E.observed
         return {"weight": weight, "events": posteriors.T @ E.counts}
 
+    @names_priors("lambdas_prior", "lambdas_weight")
     def maximise(self, statistics: dict[str, Any], *, smoothing: float = 0.0) -> None:
         weight, events = statistics["weight"], statistics["events"]
         if self._as_hmmlearn:

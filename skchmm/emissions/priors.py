@@ -41,10 +41,21 @@ def log_inverse_wishart(added, scatter, covars):
     return -0.5 * float(np.sum(added * log_sizes + traces))
 
 
-def check_prior(value, name):
-    """Refuse a prior that does not consist of finite numbers."""
-    if not np.isfinite(as_numbers(value, name)).all():
+def check_prior(value, name, shape=None):
+    """Refuse a prior that does not consist of finite numbers, or does not fit a shape."""
+    found = as_numbers(value, name)
+    if not np.isfinite(found).all() or found.size == 0:
         raise ValueError(f"{name} must be finite numbers, got {value!r}.")
+    if shape is not None and not _fits(found.shape, shape):
+        raise ValueError(f"{name} has shape {found.shape}; expected a number or {shape}.")
+
+
+def _fits(found, shape):
+    """Whether an array of one shape can be added to one of another, which stays as it is."""
+    try:
+        return np.broadcast_shapes(found, shape) == shape
+    except ValueError:
+        return False
 
 
 # ------------------------------------------- distributions of symbols in their contexts

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._documentation import DocumentedMixin
+from .._numbers import check_at_least, is_one_of
 from ..emissions import Precomputed
 from ..emissions.base import PendingFrames, check_size, numbers_of, steps_in_part
 from ..graph import AugmentedGraph
@@ -402,8 +403,9 @@ class SequenceEstimator(RulesMixin, SavedMixin, DocumentedMixin, BaseEstimator):
             ("algorithm", ALGORITHMS),
             ("on_infeasible", ("raise", "warn", "relax")[: 3 if self._takes_soft else 2]),
         ):
-            if getattr(self, name) not in choices:
+            if not is_one_of(getattr(self, name), choices):
                 raise ValueError(f"{name} must be one of {choices}, got {getattr(self, name)!r}.")
+        check_at_least(self.max_nodes, "max_nodes", 1)
 
     def _accuracy(self, sequences, y, sample_weight):
         truth = encode_labels(read_labels(y, sequences), self.classes_)

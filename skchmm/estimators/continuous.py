@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._numbers import check_flag, is_one_of
 from ..constraints.compile import flatten
 from ..constraints.rules import warn_not_enforced
 from ..continuous.semantics import SEMANTICS, check_jump_path, split_jump_rules
@@ -221,9 +222,10 @@ class CTConstrainedHMM(
 
     def _check_parameters(self):
         super()._check_parameters()
-        if self.semantics not in SEMANTICS:
+        if not is_one_of(self.semantics, SEMANTICS):
             raise ValueError(f"semantics must be one of {SEMANTICS}, got {self.semantics!r}.")
         check_clock(self.clock)
+        check_flag(self.panel, "panel")
         if self.exact_entry is not None and self.clock is not None:
             raise ValueError(
                 f"exact_entry needs clock=None, got clock={self.clock!r}: the clock starts anew at "

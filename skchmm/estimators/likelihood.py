@@ -5,7 +5,6 @@ dynamics of a model (`Transitions`, `Rates`, `Segments`) say how states follow e
 emission what they produce; here is what is learned of the two, and in which order.
 """
 
-import numbers
 from collections.abc import Collection
 from copy import deepcopy
 from typing import Any, Self
@@ -15,7 +14,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from .. import emissions
-from .._numbers import is_whole
+from .._numbers import check_at_least, check_choice, check_real
 from ..constraints.compile import flatten
 from ..emissions.labelled import count_rows
 from ..sequences.aligned import read_weights
@@ -148,21 +147,18 @@ class LikelihoodModel(ClimbingMixin, ChunksMixin, CriteriaMixin, CallbacksMixin,
 
     def _check_parameters(self):
         self._check_choices()
-        if self.init not in ("auto", "kmeans", "random", "fitted"):
-            raise ValueError(
-                f"init must be 'auto', 'kmeans', 'random' or 'fitted', got {self.init!r}."
-            )
+        check_choice(self.init, "init", ("auto", "kmeans", "random", "fitted"))
+        self._check_learning()
+
+    def _check_learning(self):
         for name in ("smoothing", "tol"):
-            if not isinstance(getattr(self, name), numbers.Real):
-                raise ValueError(f"{name} must be a number, got {getattr(self, name)!r}.")
+            check_real(getattr(self, name), name)
         if not self.smoothing >= 0:
             raise ValueError(f"smoothing must not be negative, got {self.smoothing!r}.")
         if self.smoothing == np.inf:
             raise ValueError("smoothing must be finite.")
-        if not (is_whole(self.n_iter) and self.n_iter >= 0):
-            raise ValueError(f"n_iter must be an integer >= 0, got {self.n_iter!r}.")
-        if not (is_whole(self.n_init) and self.n_init >= 1):
-            raise ValueError(f"n_init must be an integer >= 1, got {self.n_init!r}.")
+        check_at_least(self.n_iter, "n_iter", 0)
+        check_at_least(self.n_init, "n_init", 1)
 
     def _learned(self, parameters, emission, history, converged):
         for name, value in zip(self._parameter_names, parameters):
@@ -318,7 +314,8 @@ def mine_constraints(constraints, y, lengths, groups):
 
 def _check_columns(emission, X):
     """1-d rows are symbols; 1-d numbers may have been meant as one row as well as one column."""
-    if emission == "auto" and len(X.shape) == 1 and getattr(X.dtype, "kind", "") == "f":
+    auto = isinstance(emission, str) and emission == "auto"
+    if auto and len(X.shape) == 1 and getattr(X.dtype, "kind", "") == "f":
         raise ValueError(
             "Expected 2D array, got 1D array of floating-point numbers instead. Reshape your data "
             "using X.reshape(-1, 1) if it has a single feature (of a pandas Series: X.to_frame()), "

@@ -241,7 +241,7 @@ def read_fixed_rates(fixed, n_states):
     """Given rates: NaN is to be learned, a number is given; the diagonal says nothing."""
     if fixed is None:
         return None
-    fixed = np.array(fixed, dtype=np.float64)
+    fixed = as_numbers(fixed, "generator_fixed")
     if fixed.shape != (n_states, n_states):
         raise ValueError(
             f"generator_fixed has shape {fixed.shape}; expected {(n_states, n_states)}."

@@ -17,6 +17,7 @@ import numpy as np
 
 from .._numbers import is_whole
 from ..controller.progress import Counted
+from ..sequences.labels import distinct_labels
 from .statistics import digest, digest_of_rows, fold, join_groups
 
 # What a chunk given as a tuple holds, in this order; a dict at its end has the rest by name.
@@ -43,7 +44,8 @@ class Spread:
     """
 
     def __init__(self, chunks, map, per_task, verbose=0):
-        if isinstance(chunks, (str, bytes)) or not hasattr(chunks, "__iter__"):
+        listed = hasattr(chunks, "__iter__") and getattr(chunks, "ndim", 1) != 0
+        if isinstance(chunks, (str, bytes)) or not listed:
             raise TypeError(f"chunks must be a list of chunks, got {type(chunks).__name__}.")
         if iter(chunks) is chunks:
             raise TypeError(
@@ -342,7 +344,7 @@ def join_labels(a, b):
     both = np.concatenate([a, b])
     if both.dtype.kind != "O":
         return np.unique(both)
-    out = list(dict.fromkeys(both.tolist()))
+    out = list(distinct_labels(both.tolist()))
     both = np.empty(len(out), dtype=object)
     both[:] = out
     return both

@@ -225,7 +225,7 @@ def digest(*things):
 def _feed(found, thing):
     if isinstance(thing, np.ndarray) and thing.dtype.kind != "O":
         found.update(f"{thing.dtype.str}{thing.shape}".encode())
-        found.update(np.ascontiguousarray(thing).data if thing.size else b"")
+        found.update(np.ascontiguousarray(thing).view(np.uint8).data if thing.size else b"")
     elif isinstance(thing, dict):
         for key in sorted(thing, key=repr):
             found.update(repr(key).encode())

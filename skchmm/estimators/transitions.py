@@ -183,7 +183,7 @@ def read_fixed(fixed, shape, name):
     """A fixed-parameter array: NaN is to be learned, a number is given; None: all learned."""
     if fixed is None:
         return None
-    fixed = np.array(fixed, dtype=np.float64)
+    fixed = as_numbers(fixed, name)
     if fixed.shape != shape:
         raise ValueError(f"{name} has shape {fixed.shape}; expected {shape}.")
     given = ~np.isnan(fixed)
@@ -206,7 +206,7 @@ def holds(fixed, values):
 
 def known_probabilities(values, ndim, name):
     """Probabilities that the user knows, as an array; what they cannot be is an error."""
-    values = np.array(values, dtype=np.float64)
+    values = as_numbers(values, name)
     if values.ndim != ndim or not np.isfinite(values).all() or (values < 0).any():
         raise ValueError(f"{name} must be a {ndim}-d array of probabilities.")
     if (np.abs(values.sum(axis=-1) - 1) > 1e-6).any():

@@ -12,17 +12,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from .._numbers import check_n_states, is_whole
+from .._numbers import check_choice, check_n_states, is_one_of, is_whole
 from ..constraints.compile import compile, flatten
 from ..controller import Controller, SoftController, everything
 from ..emissions import Emission
 from ..emissions.base import numbers_of
+from ..emissions.priors import check_prior
 from ..estimators.base import ALGORITHMS
 from ..estimators.likelihood import LikelihoodModel
 from ..estimators.reasons import ReasonsMixin
 from ..estimators.softness import check_weights
-from ..sequences.labels import label_array
-from ..sequences.values import as_numbers
+from ..sequences.labels import label_array, read_states
 from .answers import AnswersMixin
 from .chunks import HMMChunksMixin
 from .hooks import (
@@ -379,24 +379,25 @@ class BaseHMM(LearningMixin, HMMChunksMixin, AnswersMixin, ReasonsMixin, Likelih
         # otherwise the parameters were set by hand, and the emission checks the columns
 
     def _check_parameters(self):
-        if self.algorithm not in ALGORITHMS:
+        if not is_one_of(self.algorithm, ALGORITHMS):
             raise ValueError(f"Unknown decoder {self.algorithm!r}; use one of {ALGORITHMS}.")
-        if self.implementation not in ("log", "scaling"):
-            raise ValueError(
-                f"implementation must be 'log' or 'scaling', got {self.implementation!r}."
-            )
-        if self.on_infeasible not in ("raise", "warn", "relax"):
-            raise ValueError(
-                f"on_infeasible must be 'raise', 'warn' or 'relax', got {self.on_infeasible!r}."
-            )
-        if not (is_whole(self.n_init) and self.n_init >= 1):
-            raise ValueError(f"n_init must be an integer >= 1, got {self.n_init!r}.")
-        for name in self._prior_names:
+        self._check_choices()
+        self._check_learning()
+        check_choice(self.implementation, "implementation", ("log", "scaling"))
+        for name in ("params", "init_params"):
+            letters = getattr(self, name)
+            if not (
+                isinstance(letters, (str, list, tuple, set, frozenset))
+                and all(isinstance(letter, str) for letter in letters)
+            ):
+                raise ValueError(f"{name} must be a string of letters, got {letters!r}.")
+        self._check_priors()
+
+    def _check_priors(self, *shapes):
+        for name, shape in zip(self._prior_names, shapes or (None,) * len(self._prior_names)):
             value = getattr(self, name)
-            if isinstance(value, (int, float)) and abs(value) < 1e300:
-                continue
-            if not np.isfinite(as_numbers(value, name)).all():
-                raise ValueError(f"{name} must be finite numbers, got {value!r}.")
+            if not (isinstance(value, (int, float)) and abs(value) < 1e300):
+                check_prior(value, name, shape)
 
     def _check_states(self):
         """As many states as labels, where the user has named them."""
@@ -406,9 +407,7 @@ class BaseHMM(LearningMixin, HMMChunksMixin, AnswersMixin, ReasonsMixin, Likelih
         check_n_states(given)
         if self.states is None:
             return
-        states = label_array(self.states)
-        if len(set(states.tolist())) != len(states) or len(states) == 0:
-            raise ValueError(f"states must be distinct labels, got {self.states!r}.")
+        states = read_states(self.states)
         if given not in (1, len(states)):
             raise ValueError(f"n_components={given}, but states names {len(states)} states.")
         learn(self, "n_components", len(states))

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._numbers import check_at_least, check_choice
 from ..emissions import Categorical
 from ..emissions.vocabulary import Vocabulary, missing_in, vocabulary_of
 from .answers import first_above
@@ -152,6 +153,13 @@ max_nodes, n_jobs
     @symbols_.setter
     def symbols_(self, symbols):
         self._symbols = Vocabulary(symbols).symbols
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        check_choice(self.unseen, "unseen", ("error", "ignore"))
+        given = vars(self).get("n_features")
+        if given is not None:
+            check_at_least(given, "n_features", 1)
 
     def _new_emission(self):
         emission = Categorical(unseen=self.unseen, prior=self.emissionprob_prior)

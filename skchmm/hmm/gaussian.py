@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._numbers import check_choice
 from ..emissions import Gaussian
 from ..emissions.gaussian import full_covars
 from ..emissions.numeric import COVARIANCE_TYPES
@@ -141,6 +142,10 @@ max_nodes, n_jobs
     @covars_.setter
     def covars_(self, covars):
         self._covars_ = check_covars(covars, self.covariance_type, self.n_components)
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        check_choice(self.covariance_type, "covariance_type", COVARIANCE_TYPES)
 
     def _new_emission(self):
         emission = Gaussian(

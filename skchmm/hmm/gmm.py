@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._numbers import check_at_least, check_choice
 from ..emissions import GMM
 from ..emissions.numeric import COVARIANCE_TYPES
 from .base import BaseHMM
@@ -147,6 +148,11 @@ max_nodes, n_jobs
         raise AttributeError(
             "GMMHMM cannot be learned from labels chunk by chunk: it needs to see all rows at once."
         )
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        check_at_least(self.n_mix, "n_mix", 1)
+        check_choice(self.covariance_type, "covariance_type", COVARIANCE_TYPES)
 
     def _new_emission(self):
         emission = GMM(

@@ -83,6 +83,8 @@ class LearningMixin:
 
     def _begin(self, sequences, labels):
         self._name_states(labels)
+        S = self.n_components
+        self._check_priors((S,), (S, S))
         if all(letter in self.init_params for letter in self._emission_parameters):
             forget(self, "n_features")
             forget(self, "n_trials")

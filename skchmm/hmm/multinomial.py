@@ -111,6 +111,11 @@ max_nodes, n_jobs
         )
         self.n_trials = n_trials
 
+    def _check_parameters(self):
+        super()._check_parameters()
+        if self.n_trials is not None:
+            Multinomial()._set_trials(self.n_trials)
+
     def _new_emission(self):
         # rows to decode may sum up to anything: only the training data must fit n_trials
         emission = Multinomial()
@@ -127,7 +132,9 @@ max_nodes, n_jobs
             raise ValueError("Symbol counts should be nonnegative integers")
         if self.n_trials is None:
             learn(self, "n_trials", totals[present].astype(int))
-        elif (totals != self.n_trials)[present].any():
+        elif np.size(self.n_trials) not in (1, len(totals)) or (
+            (totals != np.ravel(self.n_trials))[present].any()
+        ):
             raise ValueError("Total count for each sample should add up to the number of trials")
 
     def _check(self):

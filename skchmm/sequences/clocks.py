@@ -1,9 +1,8 @@
 """Clocks: gaps between observations go through a monotone map before a generator sees them."""
 
-import numbers
-
 import numpy as np
 
+from .._numbers import is_real
 from .times import Times
 
 
@@ -37,7 +36,7 @@ class GapMap:
 
 def check_clock(clock):
     """Refuse what is no clock."""
-    number = isinstance(clock, numbers.Real) and not isinstance(clock, (bool, np.bool_))
+    number = is_real(clock) and not isinstance(clock, (bool, np.bool_))
     if clock is None or (isinstance(clock, str) and clock == "log"):
         return
     if not (number and 0 < clock < np.inf):

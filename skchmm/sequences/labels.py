@@ -146,13 +146,11 @@ def choose_states(states, n_states, labels, default=None):
     if n_states is not None and (not is_whole(n_states) or n_states < 1):
         raise ValueError(f"n_states must be a positive integer, got {n_states!r}.")
     if states is not None:
-        classes = label_array(states)
-        if len(set(classes.tolist())) != len(classes) or len(classes) == 0:
-            raise ValueError(f"states must be distinct labels, got {states!r}.")
+        classes = read_states(states)
     elif labels is not None and known_labels(labels).any():
         classes = labels[known_labels(labels)]
         if labels.dtype.kind == "O":
-            classes = label_array(sorted(_distinct(classes.tolist()), key=sort_key))
+            classes = label_array(sorted(distinct_labels(classes.tolist()), key=sort_key))
         else:
             classes = np.unique(classes)
     elif n_states is not None:
@@ -174,12 +172,25 @@ def choose_states(states, n_states, labels, default=None):
     return classes
 
 
-def _distinct(labels):
+def distinct_labels(labels):
+    """Each label once, in order, those of sets too."""
     try:
-        return {x for label in labels for x in (label if isinstance(label, Set) else (label,))}
+        listed = (x for label in labels for x in (label if isinstance(label, Set) else (label,)))
+        return dict.fromkeys(listed)
     except TypeError:
         wrong = next(label for label in labels if not _is_hashable(label))
         raise ValueError(f"Labels are strings or integers; y has {_cut(repr(wrong))}.") from None
+
+
+def read_states(states):
+    """The labels that the user has named."""
+    listed = isinstance(states, Iterable) and getattr(states, "ndim", 1) == 1
+    labels = label_array(states) if listed else np.empty(0)
+    if not all(map(_is_hashable, labels.tolist())) or len(set(labels.tolist())) != len(labels):
+        listed = False
+    if not listed or len(labels) == 0:
+        raise ValueError(f"states must be distinct labels, got {states!r}.")
+    return labels
 
 
 def label_array(values):
@@ -269,9 +280,11 @@ def encode_labels(labels, classes, name="y"):
     if labels.dtype.kind == "O":
         known &= ~is_set(labels)
     codes = np.full(len(labels), -1, dtype=np.int64)
-    if labels.dtype.kind == "O" or classes.dtype.kind == "O":
+    kinds = {labels.dtype.kind, classes.dtype.kind}
+    if "O" in kinds or not (len(kinds) == 1 or kinds <= {*"biuf"}):
         number = {label: k for k, label in enumerate(classes.tolist())}
-        found = [number.get(label, -2) for label in labels[known].tolist()]
+        given = labels[known].tolist()
+        found = [number.get(label, -2) if _is_hashable(label) else -2 for label in given]
         codes[known] = np.array(found, dtype=np.int64)
     else:
         order = np.argsort(classes, kind="stable")
@@ -280,7 +293,8 @@ def encode_labels(labels, classes, name="y"):
         hit = classes[order][place] == given
         codes[known] = np.where(hit, order[place], -2)
     if (codes == -2).any():
-        strange = list(dict.fromkeys(labels[codes == -2].tolist()))[:5]
+        strange = labels[codes == -2].tolist()
+        strange = [x for k, x in enumerate(strange[:100]) if x not in strange[:k]][:5]
         raise ValueError(
             f"{name} has labels that the model does not know: {strange}. It knows "
             f"{classes.tolist()}; give states= to fit for all labels that can occur."

@@ -158,7 +158,7 @@ def spread_scale(given, kind, S, d):
     """The scale of every state; a number stands for that multiple of the identity."""
     values, shape = as_numbers(given, "scale_prior"), shapes_of(kind, S, d)["scale"]
     if values.shape == () and kind in ("full", "tied"):
-        values = values * np.eye(d)
+        values = np.diag(np.full(d, values))  # infinity times zero is no number
     fits = values.shape in ((), shape, shape[1:])
     if not fits:
         raise ValueError(f"scale_prior has shape {values.shape}; expected a number or {shape}.")

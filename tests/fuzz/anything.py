@@ -132,15 +132,17 @@ def attempt(call, *inputs):
 
 
 def is_plain(error):
-    """Whether an error was raised by a statement of ours, or inside scikit-learn."""
+    """Whether an error was raised by a statement of ours, or by scikit-learn when we called it."""
+    frames = []  # of what was called by the innermost function of ours, and that itself
     trace = error.__traceback__
-    while trace.tb_next is not None:
-        if "sklearn" in trace.tb_frame.f_code.co_filename:
-            return True
+    while trace is not None:
+        name = trace.tb_frame.f_code.co_filename
+        frames = [] if "skchmm" in name.split(os.sep) else frames
+        frames.append((name, trace.tb_lineno))
         trace = trace.tb_next
-    name = trace.tb_frame.f_code.co_filename
-    ours = "skchmm" in name.split(os.sep) and "raise " in linecache.getline(name, trace.tb_lineno)
-    return ours or "sklearn" in name
+    if any("sklearn" in name for name, _ in frames[1:]):
+        return True
+    return len(frames) == 1 and "raise " in linecache.getline(*frames[0])
 
 
 def _fingerprint(value):
