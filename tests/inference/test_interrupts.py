@@ -182,13 +182,16 @@ def test_beam():
     ends_soon(lambda: hmm.predict(X))
 
 
-@pytest.mark.parametrize("method", ["predict", "predict_proba"])
-def test_delay_lines_in_lanes(method, monkeypatch):
+@pytest.mark.parametrize(("method", "labels"), [("predict", "abcdefgh"), ("predict_proba", "ab")])
+def test_delay_lines_in_lanes(method, labels, monkeypatch):
     monkeypatch.setattr(sizes, "lanes_bytes", 1 << 40)
-    rules = [MinDuration(label, 300) for label in "ab"]
+    rules = [MinDuration(label, 300) for label in labels]
+    n = len(labels)
+    even, coins = np.full((n, n), 1 / n), np.resize([[0.7, 0.3], [0.4, 0.6]], (n, 2))
     hmm = ConstrainedHMM.from_parameters(
-        [0.5, 0.5], [[0.9, 0.1], [0.2, 0.8]], states=["a", "b"], emission=COIN, constraints=rules
-    )
+        even[0], even, states=list(labels), constraints=rules,
+        emission=Categorical.from_parameters(coins, [0, 1]),
+    )  # fmt: skip
     X = np.tile(SYMBOLS, (60, 1))
     ends_soon(lambda: getattr(hmm, method)(X, lengths=[1000] * (len(X) // 1000)))
 
