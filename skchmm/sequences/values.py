@@ -57,8 +57,8 @@ def as_array(values, name):
     if hasattr(values, "to_numpy"):
         return of_series(values)
     listed = isinstance(values, (list, tuple))
-    if listed and np.ma.core.MaskedConstant in set(map(type, values)):
-        values = [None if value is np.ma.masked else value for value in values]
+    if listed and any(issubclass(kind, np.ma.MaskedArray) for kind in set(map(type, values))):
+        values = [_unmasked(value) for value in values]
     try:
         array = np.asarray(values)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
@@ -199,6 +199,13 @@ def _refuse(array, kinds):
 
 def _values_of(row):
     return row.ravel().tolist() if isinstance(row, np.ndarray) else row
+
+
+def _unmasked(value):
+    """One value of a list, None where a mask hides it."""
+    if not isinstance(value, np.ma.MaskedArray):
+        return value
+    return plain(value) if value.ndim else value.tolist()
 
 
 def _without_mask(array):

@@ -359,3 +359,8 @@ def test_records_beside_other_values():
     assert concatenate([records, np.array([1.0])]).tolist() == [(0, 0.5), 1.0]
     assert concatenate([records, others]).tolist() == [(0, 0.5), (0, 0.5)]
     assert len(concatenate([records, records])) == 2
+
+
+def test_masked_values_in_a_list_are_missing():
+    hidden = np.ma.masked_array(0, mask=True)
+    assert as_array([hidden, np.ma.masked, np.ma.masked_array(3)], "X").tolist() == [None, None, 3]
