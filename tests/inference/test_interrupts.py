@@ -87,7 +87,7 @@ def wide():
     rules = [AtMostVisits(0, 400), AtMostVisits(1, 30)]
     even = np.full((6, 6), 1 / 6)
     hmm = ConstrainedHMM.from_parameters(even[0], even, constraints=rules)
-    return hmm, np.random.default_rng(0).normal(size=(400_000, 6))
+    return hmm, np.random.default_rng(0).normal(size=(40_000, 6))
 
 
 CALLS = {
