@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._numbers import is_whole
+from .._numbers import check_at_least
 from ..inference.chain import labelled
 from ..inference.kbest import iterate_paths
 from ._plain import PlainHMM
@@ -113,8 +113,7 @@ random_state, verbose
 
     def _check_parameters(self):
         super()._check_parameters()
-        if not (is_whole(self.n_candidates) and self.n_candidates >= 1):
-            raise ValueError(f"n_candidates must be an integer >= 1, got {self.n_candidates!r}.")
+        check_at_least(self.n_candidates, "n_candidates", 1)
 
     @property
     def n_examined_(self) -> np.ndarray:
