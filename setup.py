@@ -58,9 +58,8 @@ if __name__ == "__main__":
                 "wraparound": False,
                 "cdivision": True,
                 "initializedcheck": False,
-                # Not said until tests/inference/test_stress.py has passed on such a Python, see
-                # doc/developers.rst: there the interpreter turns its lock on when it imports them.
-                "freethreading_compatible": False,
+                # Shown by tests/inference/test_stress.py: "Threads" in doc/developers.rst.
+                "freethreading_compatible": True,
             },
         ),
         options={"build_ext": {"parallel": JOBS}},

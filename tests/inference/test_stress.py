@@ -1,9 +1,10 @@
 """Many threads at once: one model that all of them ask, and others that are fitted meanwhile.
 
-Runs everywhere; on a Python without its global lock (3.14t with PYTHON_GIL=0) all of it is really
+Runs everywhere; on a Python without its global lock (3.14t) all of it is really
 at the same time.
 """
 
+import pickle
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
@@ -95,6 +96,25 @@ def test_threads_that_ask_one_model_while_others_are_fitted(Model, n_jobs, data,
 
     def ask(thread, number):
         name, question = asked[(thread + number) % len(asked)]
+        return name, question()
+
+    for name, answer in in_all_threads(ask):
+        assert equal(answer, expected[name]), name
+
+
+@pytest.mark.parametrize("Model", [ConstrainedHMM, CTConstrainedHMM])
+def test_threads_that_are_the_first_to_ask_a_model(Model, data, switching_often):
+    """What a model works out when it is first asked, and keeps, all of them work out at once."""
+    X, y = data
+    given = {"times": [np.arange(len(x)) for x in X]} if Model is CTConstrainedHMM else {}
+    model = Model(constraints=RULES, states=list("abc"), tol=1e9, random_state=0)
+    alone = questions(model.fit(X, y, **given), X, **given)
+    expected = {name: ask() for name, ask in alone.items()}
+    models = [pickle.loads(pickle.dumps(model)) for _ in range(ROUNDS)]
+
+    def ask(thread, number):
+        asked = list(questions(models[number], X, **given).items())
+        name, question = asked[(thread // 2 + number) % len(asked)]
         return name, question()
 
     for name, answer in in_all_threads(ask):
