@@ -200,7 +200,7 @@ cross: $(CROSS_VENV)/.packages $(VENV)/.kernels
 	$(CROSS_VENV)/bin/python .ci/cross.py $(ARGS)
 	$(CROSS_VENV)/bin/python .ci/msvc.py
 
-# On Debian, by qemu; takes about twenty times as long as on a processor.
+# On Debian, by qemu; about ten minutes, besides what is compiled and installed the first time.
 test-arm64: $(CROSS_VENV)/.packages $(VENV)/.kernels
 	$(CROSS_VENV)/bin/python .ci/cross.py aarch64-linux-gnu.2.28
 	.ci/arm64 $(CROSS_VENV)/bin/python $(ARGS)
