@@ -150,6 +150,14 @@ assert not vars(model).keys() & {"_callback_fit_ctx", "_skl_callbacks"}
     assert done.returncode == 0, done.stderr
 
 
+def test_scikit_learn_is_imported_before_our_own_modules():
+    # deep within them, Python's stack of frames may make it slow
+    imports = [node for node in ast.parse((PACKAGE / "__init__.py").read_text()).body
+               if isinstance(node, ast.Import | ast.ImportFrom)]  # fmt: skip
+    own = next(k for k, node in enumerate(imports) if getattr(node, "level", 0))
+    assert "sklearn.base" in [a.name for node in imports[:own] for a in node.names]
+
+
 def test_optional_packages_are_imported_where_they_are_used():
     for path in FILES:
         for node in ast.parse(path.read_text()).body:
