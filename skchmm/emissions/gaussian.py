@@ -1,5 +1,6 @@
 """Gaussian emission."""
 
+from copy import copy
 from functools import partial
 from typing import Any, Self
 
@@ -101,6 +102,9 @@ class NumericEmission(Emission):
             np.fill_diagonal(covariance, covariance.mean())
         if numeric.n_filled(rows) < 2:
             covariance = np.eye(len(covariance))
+        if not self._as_hmmlearn:  # steps that follow tell variances from rounding as well
+            least = np.maximum(self._floor(), numeric.precision(rows, covariance))
+            covariance = numeric.floor_covars(covariance[None], least[None])[0]
         return covariance
 
     def _max_kmeans_rows(self):
@@ -154,10 +158,13 @@ class NumericEmission(Emission):
         known = posteriors.sum(axis=1) > 0
         last = -np.inf
         for _ in range(_MAX_SUPERVISED_STEPS):
+            before = copy(self)
             self.maximise(self.accumulate(E, posteriors))
             log_p = self.log_likelihood(E).dense()[known]
             current = np.sum(posteriors[known] * np.where(posteriors[known] > 0, log_p, 0.0))
             current += self.log_prior()
+            if current < last:  # by rounding
+                vars(self).update(vars(before))
             if current == -np.inf or current - last < 1e-9 * max(1.0, abs(current)):
                 break
             last = current

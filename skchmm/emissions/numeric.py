@@ -267,16 +267,25 @@ def rounding(statistics, means, axis=None):
 
     A sum of squares about a point is known to a few units in its last place. So is the scatter
     about any other point, which is a difference of such sums. Of a matrix, which must not be
-    singular, so are the values themselves: `means` are where they are.
+    singular, so are the values themselves: `means` are where they are. Its eigenvalues are known
+    to as many units of its largest as it has columns, and so is its factor.
     """
     weight, second, values = statistics["weight"], statistics["second"], np.zeros(np.shape(means))
     if second.ndim > weight.ndim:
         second, values = np.diagonal(second, axis1=-2, axis2=-1), np.square(means)
+        second = second.shape[-1] * second
     if axis is not None:
         weight, second = weight.sum(axis=axis), second.sum(axis=axis)
         values = values.max(axis=axis)
     sums = _ROUNDING * np.abs(second) / np.where(weight > 0, weight, 1.0)
     return sums + _ROUNDING**2 * values
+
+
+def precision(rows, covariance):
+    """Variances (d,) below which a covariance of all rows says nothing."""
+    largest = np.nanmax(np.abs(rows.X), axis=0, initial=0.0)
+    smallest = np.finfo(float).tiny  # whose matrix is not singular
+    return _ROUNDING * np.diagonal(covariance) + np.square(_ROUNDING * largest) + smallest
 
 
 def floor_covars(covars, floor):

@@ -8,6 +8,7 @@ import numpy as np
 from .._kernels.data.statistics import shares
 from ..sequences.values import as_numbers
 from .base import NEGLIGIBLE, normalise_rows
+from .numeric import cholesky
 
 
 def log_dirichlet(added, probabilities):
@@ -36,9 +37,15 @@ def log_inverse_wishart(added, scatter, covars):
         with np.errstate(divide="ignore", invalid="ignore"):
             value = -0.5 * float(np.sum(added * np.log(covars) + scatter / covars))
         return -np.inf if np.isnan(value) else value  # of variances that fell to zero
-    log_sizes = np.linalg.slogdet(covars)[1]
-    traces = np.trace(np.linalg.solve(covars, scatter), axis1=-2, axis2=-1)
-    return -0.5 * float(np.sum(added * log_sizes + traces))
+    d = np.shape(covars)[-1]
+    factors = cholesky(np.reshape(covars, (-1, d, d)))  # of what is singular, as densities take it
+    whiten, scatter = (
+        np.linalg.inv(factors),
+        np.reshape(np.broadcast_to(scatter, np.shape(covars)), (-1, d, d)),
+    )
+    log_sizes = 2.0 * np.log(np.diagonal(factors, axis1=1, axis2=2)).sum(axis=1)
+    traces = np.einsum("kij,kjl,kil->k", whiten, scatter, whiten)
+    return -0.5 * float(np.sum(np.ravel(added) * log_sizes + traces))
 
 
 def check_prior(value, name, shape=None):

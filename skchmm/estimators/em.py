@@ -158,7 +158,9 @@ class Progress:
 def run_em(start, e_step, m_step, *, n_iter, tol, progress, log_prior, keep, first=None):
     """Iterate until the objective gains less than ``tol`` relative to its size.
 
-    Ends with an E-step, so that the last entry of the history belongs to the final parameters.
+    Ends with an E-step, so that the last entry of the history belongs to the final parameters. An
+    M-step after which the objective is lower was lost in rounding, as that of a covariance which
+    is nearly singular: it is taken back, and there is nothing more to gain.
 
     Parameters
     ----------
@@ -180,21 +182,41 @@ def run_em(start, e_step, m_step, *, n_iter, tol, progress, log_prior, keep, fir
     -------
     parameters, history (list of float), converged (bool)
     """
-    parameters, history, converged = start, [], False
+    parameters, history, converged, before = start, [], False, None
     for iteration in range(n_iter + 1):
         progress.begin()
         statistics = first if first is not None and iteration == 0 else e_step(parameters)
         value = statistics.log_likelihood + log_prior(parameters)
         change = value - history[-1] if history else None
-        history.append(value)
+        if change is not None and fell(change, value):
+            if -change > tol * max(abs(value), 1.0):
+                warn(lost_to_rounding(-change, iteration - 1), ConvergenceWarning)
+            (parameters, statistics), value, change = before, history[-1], 0.0
+        else:
+            history.append(value)
         if change is not None and abs(change) <= tol * max(abs(value), 1.0):
             converged = True
         keep(parameters, history, converged, statistics)
         stop = progress.end(iteration, value, change)
         if converged or stop or iteration == n_iter:
             break
+        before = parameters, statistics
         parameters = m_step(parameters, statistics)
     return parameters, history, converged
+
+
+def fell(change, value):
+    """Whether an objective has become lower, by more than the rounding of its sum."""
+    return change < -1e-9 * max(abs(value), 1.0)
+
+
+def lost_to_rounding(lost, iteration):
+    """Why EM stops where its objective has fallen."""
+    return (
+        f"EM stopped after {iteration} iterations: rounding would have lowered its objective by "
+        f"{lost:.3g} in the next. Covariances are nearly singular there; raise min_covar, or use "
+        "fewer states."
+    )
 
 
 def warn_not_converged(n_iter, estimator):

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from .._numbers import is_whole
+from ..emissions import GMM, Gaussian
 from ..emissions.base import steps_in_part
 from ..estimators.em import (
     Data,
@@ -20,6 +21,8 @@ from ..estimators.em import (
     accumulation,
     emission_part,
     expect,
+    fell,
+    lost_to_rounding,
     parts_of,
     with_callbacks,
 )
@@ -255,12 +258,19 @@ class LearningMixin:
             raise
 
     def _iterations(self, e_step, m_step, progress):
-        monitor, names = self.monitor_, self._learned_names()
+        monitor, names, before = self.monitor_, self._learned_names(), None
         monitor._reset()
         for iteration in range(self.n_iter):
             progress.begin()
             log_prob, statistics = e_step()
             bound = self._compute_lower_bound(log_prob)
+            if before and fell(bound - monitor.history[-1], bound) and self._climbs_likelihood():
+                lost, bound = monitor.history[-1] - bound, monitor.history[-1]
+                _log.warning(lost_to_rounding(lost, iteration))
+                vars(self).update(before)
+                monitor.report(bound)
+                progress.end(iteration + 1, bound, None)
+                break
             before = {name: vars(self)[name] for name in names if name in vars(self)}
             try:
                 m_step(statistics)
@@ -271,6 +281,18 @@ class LearningMixin:
             stop = progress.end(iteration + 1, bound, None)
             if monitor.converged or stop:
                 break
+
+    def _climbs_likelihood(self):
+        """Whether what is reported can fall by rounding alone: Gaussians, and no prior at all."""
+        if overridden(self, "_do_estep", "_do_mstep", "_compute_lower_bound", *LEARNING_HOOKS):
+            return False
+        priors = (self.startprob_prior, self.transmat_prior, getattr(self, "weights_prior", 1.0))
+        emission = self._emission()
+        return (
+            all(np.all(np.asarray(prior) == 1.0) for prior in priors)
+            and isinstance(emission, (Gaussian, GMM))
+            and emission.log_prior() == 0.0
+        )
 
     def _statistics(self, data, parts):
         """The log-likelihood, and the statistics of an iteration."""
