@@ -283,7 +283,8 @@ def rounding(statistics, means, axis=None):
 
 def precision(rows, covariance):
     """Variances (d,) below which a covariance of all rows says nothing."""
-    largest = np.nanmax(np.abs(rows.X), axis=0, initial=0.0)
+    top, bottom = np.fmax.reduce(rows.X, initial=0.0), np.fmin.reduce(rows.X, initial=0.0)
+    largest = np.maximum(top, -bottom)
     smallest = np.finfo(float).tiny  # whose matrix is not singular
     return _ROUNDING * np.diagonal(covariance) + np.square(_ROUNDING * largest) + smallest
 

@@ -213,9 +213,9 @@ def fell(change, value):
 def lost_to_rounding(lost, iteration):
     """Why EM stops where its objective has fallen."""
     return (
-        f"EM stopped after {iteration} iterations: rounding would have lowered its objective by "
-        f"{lost:.3g} in the next. Covariances are nearly singular there; raise min_covar, or use "
-        "fewer states."
+        f"EM stopped after {iteration} iterations: the next would have lowered its objective by "
+        f"{lost:.3g}. Where covariances are nearly singular, rounding does that: raise min_covar, "
+        "or use fewer states. An emission of your own must maximise what it is given."
     )
 
 
