@@ -130,9 +130,10 @@ class ForbiddenEdges(Constraint):
         return [[one_or_many(source), one_or_many(target)] for source, target in pairs]
 
     def __repr__(self):
-        edges = self._plain("edges")
-        if self._pairs() is not None:
-            edges = [tuple(pair) for pair in edges]
+        pairs = self._pairs()
+        if pairs is None:
+            return f"ForbiddenEdges({super()._plain('edges')!r})"
+        edges = [(one_or_many(source), one_or_many(target)) for source, target in pairs]
         return f"ForbiddenEdges({edges!r})"
 
     def _tables(self, states, max_nodes):

@@ -167,7 +167,8 @@ class Controller(AligningMixin):
                 if there not in number:
                     if len(found) >= limit:
                         raise ControllerTooLargeError(
-                            f"A controller has {limit_in_words(max_nodes, len(states))} states."
+                            "A controller has too many states: "
+                            f"{limit_in_words(max_nodes, len(states))}."
                         )
                     number[there] = len(found)
                     found.append(there)

@@ -149,8 +149,8 @@ def _combine(controllers, every, names, max_nodes, verbose=0):
             sizes.append(f"  and {len(controllers) - _SHOWN} more")
         n_labels, n_epochs = len(controllers[0].states), len(_common_epochs(controllers))
         raise ControllerTooLargeError(
-            f"The product of {len(controllers)} constraints has "
-            f"{limit_in_words(max_nodes, n_labels, n_epochs)} states. Their own sizes are\n"
+            f"The product of {len(controllers)} constraints has too many states: "
+            f"{limit_in_words(max_nodes, n_labels, n_epochs)}. Their own sizes are\n"
             + "\n".join(sizes)
             + "\nRaise max_nodes, or drop or weaken the constraints that count most."
         )

@@ -24,8 +24,11 @@ def is_collection(value):
 
     A string is always one label.
     """
-    is_scalar = isinstance(value, (str, bytes)) or getattr(value, "ndim", 1) == 0
-    return isinstance(value, Iterable) and not is_scalar
+    if isinstance(value, (str, bytes)):
+        return False
+    if isinstance(value, (tuple, list, set, frozenset)):  # Iterable takes its time to tell
+        return True
+    return isinstance(value, Iterable) and getattr(value, "ndim", 1) != 0
 
 
 def sort_key(label):
