@@ -170,7 +170,7 @@ def test_sequences_of_any_kind(X, lengths, groups):
         assert offsets[-1] == len(sequences.X) == sequences.n_steps > 0
         assert (np.diff(offsets) > 0).all()
         emission = attempt(lambda: resolve("auto", sequences.X), X)
-        assert emission is None or isinstance(emission, (Categorical, Gaussian))
+        assert emission is None or isinstance(emission, (Categorical, Gaussian, Product))
 
 
 @examples
