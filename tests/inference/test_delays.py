@@ -38,10 +38,10 @@ rules_of_lines = st.one_of(
 )
 
 
-def graph_of(rules, support=None):
-    S = len(STATES)
+def graph_of(rules, support=None, states=STATES):
+    S = len(states)
     support = np.ones((S, S), dtype=bool) if support is None else support
-    return AugmentedGraph(skchmm.compile(rules, STATES), np.ones(S, dtype=bool), support)
+    return AugmentedGraph(skchmm.compile(rules, states), np.ones(S, dtype=bool), support)
 
 
 def draw_graph(data, support=None):
@@ -99,6 +99,7 @@ def passing_over(monkeypatch):
     monkeypatch.setattr(sizes, "delay_gain", 0.0)
     monkeypatch.setattr(sizes, "delay_edges", 0)
     monkeypatch.setattr(sizes, "delay_lanes_apart", np.inf)
+    monkeypatch.setattr(sizes, "delay_alone_steps", np.inf)
     return done
 
 
@@ -230,6 +231,7 @@ def test_sums_as_by_all_nodes(data, passing_over, instruction_sets):
     if data.draw(st.booleans()):
         frames = Frames(table[:9], rng.integers(min(9, len(table)), size=len(table)))
     how = {"seq_weights": rng.random(len(lengths)), "counts": data.draw(st.booleans())}
+    sizes.delay_alone_steps = data.draw(st.sampled_from([0, np.inf]))
     expected = by_nodes(chain.smooth, frames, offsets, **how)
     for k in instruction_sets.values():
         instructions.use_instruction_set(k)
@@ -254,6 +256,36 @@ def test_sums_of_minimum_durations(duration, scale, passing_over, instruction_se
         close(chain.smooth(frames, offsets), expected)
         np.testing.assert_allclose(chain.log_likelihood(frames, offsets), expected.log_z)
     assert passing_over[-1] == "delayed_sums"
+
+
+@pytest.mark.parametrize("duration", [2, 3, 60, 700])
+@pytest.mark.parametrize("n_states", [2, 3, 5, 8])
+def test_minimum_durations_of_emissions_far_apart(
+    n_states, duration, passing_over, instruction_sets
+):
+    """Every number has an exponent of its own; some transitions and ends are not allowed."""
+    rng = np.random.default_rng(n_states)
+    labels = list("ABCDEFGH"[:n_states])
+    support = rng.random((n_states, n_states)) < 0.7
+    support |= np.eye(n_states, dtype=bool) | np.eye(n_states, k=1, dtype=bool)
+    support[-1, 0] = True
+    transmat = np.where(support, rng.random((n_states, n_states)) + 5 * np.eye(n_states), 0.0)
+    rules = [MinDuration(label, duration) for label in labels] + [EndsIn(labels[:2])]
+    graph = graph_of(rules, support, labels)
+    chain = Chain(graph, rng.dirichlet(np.ones(n_states)), transmat / transmat.sum(1)[:, None])
+    offsets = np.array([0, 1, 2, 67, 300, 1500, 4000])
+    table = rng.normal(scale=20.0, size=(4000, n_states))
+    table[rng.random(table.shape) < 0.01] -= 400  # no number next to a few others
+    table[3999] = 0.0
+    few = Frames(table[:50], rng.integers(50, size=4000))
+    for frames in (Frames(table), few):
+        expected = by_nodes(chain.smooth, frames, offsets)
+        for k in instruction_sets.values():
+            instructions.use_instruction_set(k)
+            close(chain.smooth(frames, offsets), expected)
+            found = chain.log_likelihood(frames, offsets)
+            np.testing.assert_allclose(found, expected.log_z, rtol=1e-12, atol=1e-9)
+    assert set(passing_over) == {"delayed_sums"}
 
 
 def enumerated(chain, table, rules):
@@ -303,7 +335,8 @@ def test_lanes_of_minimum_durations(lengths, duration, scale, passing_over, inst
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     dense = Frames(scale * rng.normal(size=(offsets[-1], 3)))
     few = Frames(scale * rng.normal(size=(5, 3)), rng.integers(5, size=offsets[-1]))
-    for frames in (dense, few):
+    for frames, alone in product((dense, few), (0, np.inf)):
+        sizes.delay_alone_steps = alone
         expected = by_nodes(chain.smooth, frames, offsets)
         best = by_nodes(chain.decode, frames, offsets)[1]
         for k in instruction_sets.values():
@@ -312,7 +345,7 @@ def test_lanes_of_minimum_durations(lengths, duration, scale, passing_over, inst
             found = chain.log_likelihood(frames, offsets)
             np.testing.assert_allclose(found, expected.log_z, rtol=1e-12, atol=1e-9)
             np.testing.assert_allclose(chain.decode(frames, offsets)[1], best, rtol=1e-12)
-    assert {"delayed_lanes_viterbi", "delayed_lanes_sums"} <= set(passing_over)
+    assert {"delayed_lanes_viterbi", "delayed_lanes_sums", "delayed_sums"} <= set(passing_over)
 
 
 def test_lines_that_nothing_entered(passing_over, instruction_sets):

@@ -35,5 +35,6 @@ cdef class Lines:
     cdef Core core
     cdef list arrays
     cdef readonly bint direct
+    cdef readonly bint uniform
     cdef const int32_t *numbers(self, array) except NULL
     cdef hold_blocks(self, Blocks *, blocks)

@@ -6,11 +6,19 @@ from ..shared.layout cimport Blocks, hold
 import numpy as np
 
 
+cdef bint tails_before_heads(const Core *c):
+    """Whether tails have edges from themselves alone, and heads from tails, one row each."""
+    cdef const Blocks *b = &c.blocks
+    return (c.aligned and c.same > 0 and c.n_plain == 1 and c.n_heads == 1 and b.start[1] == 1
+            and b.shifted[0] == 0 and b.source[0] == 0 and b.shifted[1] == b.start[2])
+
+
 cdef class Lines:
     """Pointers into arrays (which are kept alive here); see `Core` in lines.h and graph/delays.py.
 
     `states` are those of the places, -1 where they were filled up. `direct` says whether there are
-    two blocks of places, and in both place m is the one of state m.
+    two blocks of places, and in both place m is the one of state m. `uniform`: besides, all lines
+    have one delay, tails have edges from themselves alone, and heads from tails: minimum durations.
     """
 
     def __init__(self, n_states, n_plain, nodes, states, place, first, sources, edges, delay, tail,
@@ -41,6 +49,7 @@ cdef class Lines:
             np.maximum(starts, 0) if core.by_state else 8 * np.arange(len(starts)))
         each = np.where(lanes < n_states, lanes, -1)
         self.direct = by_block.shape == (2, 8) and bool((by_block == each).all())
+        self.uniform = self.direct and tails_before_heads(core)
 
     cdef const int32_t *numbers(self, array) except NULL:
         return <const int32_t *> hold(self.arrays, array, np.int32)

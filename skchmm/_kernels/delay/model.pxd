@@ -50,14 +50,7 @@ cdef extern from "delay/scaled_steps.h" nogil:
                         const double *alpha, double *gamma, double *entering)
     void delay_window(const Core *, bint direct, int64_t T, int64_t n_states, double *entering,
                       double *gamma)
-    int fast_convert(int64_t n, int64_t n_states, const double *rows, double *out, double *total)
-    void fast_forward(Sums *, int group, int64_t t, int64_t n, const double *emit,
-                      const int32_t *rows, int64_t S, int64_t width, double *out)
-    void fast_backward(Sums *, const Behind *, int group, int64_t t, int64_t n,
-                       const double *emit, const int32_t *rows, int64_t S, int64_t width,
-                       double *alpha)
-    void fast_window(const Core *, int64_t T, int64_t S, int64_t width, double *rows,
-                     double *gamma)
+    int plain_convert(int64_t n, int64_t n_states, const double *rows, double *out, double *total)
 
 
 cdef enum:
@@ -86,9 +79,9 @@ cdef struct Model:
     double *kept                 # (chunks, state)
     int64_t state
     double *entering
-    bint fast                    # steps are those of fast_steps.h, unless emissions are too small
-    int group                    # how many of them are a group
-    double *plain                # emissions for these: of all rows of the table, or of a batch
+    bint fast                    # emissions are plain numbers, unless some are too small
+    int plainness                # what plain_convert says of the rows of a table that has few
+    double *plain                # these: of all rows of the table, or of a batch
     Watch *watch
 
 

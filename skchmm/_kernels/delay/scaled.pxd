@@ -38,6 +38,7 @@ cdef extern from "delay/scaled_steps.h" nogil:
         int64_t S
         int64_t T
         int64_t delay
+        int64_t most
         double step[8]
         double keep[8]
         double final[8]
@@ -60,7 +61,7 @@ cdef extern from "delay/scaled_steps.h" nogil:
         double norm_e
         const double *factors
         const double *inverses
-    int fast_convert(int64_t n, int64_t n_states, const double *rows, double *out, double *total)
+    int plain_convert(int64_t n, int64_t n_states, const double *rows, double *out, double *total)
     void scaled_open(Scaled *, const Core *, int64_t S, const double *x, const double *e,
                      const double *line_x, const double *line_e)
     void scaled_factors(const Scaled *, int64_t n, const double *emit, double *factors,
@@ -68,7 +69,8 @@ cdef extern from "delay/scaled_steps.h" nogil:
     bint scaled_ahead(Scaled *, int64_t t, int64_t n, const double *emit, const int32_t *rows)
     void scaled_mass(const Scaled *, double *x, double *e)
     bint scaled_back(Scaled *, int64_t first, int64_t last, const double *emit, const int32_t *rows)
-    void scaled_window(const Scaled *, double *gamma)
+    void scaled_window(const Scaled *, const double *tails, double *enter, int64_t stride,
+                       double *gamma)
 
 
 cdef enum:
@@ -79,9 +81,9 @@ cdef enum:
 
 
 cdef struct ScaledWork:
-    bint usable
+    bint fits                    # whether the recursions are those of the graph,
+    bint usable                  # and emissions not too far apart
     Scaled f
-    double *plain                # emissions of a batch
 
 
 cdef inline bint ends_alike(const Model *p) noexcept nogil:
@@ -110,21 +112,23 @@ cdef inline int open_scaled(ScaledWork *w, const Model *p, Memory memory, int64_
     cdef Scaled *f = &w.f
     cdef int64_t S = p.g.n_states, k, kept = min(longest, c.longest + 2 * BATCH)
     cdef double *factors
-    w.usable = p.fast and ends_alike(p) and mean_spread(p.table, n_table, S) <= APART and (
-        not again or longest <= KEPT_STEPS)
-    if not w.usable:
+    w.fits = p.fast and ends_alike(p) and (not again or longest <= KEPT_STEPS)
+    w.usable = False
+    if not w.fits:
         return 0
     scaled_open(f, c, S, p.ahead.x, p.ahead.e, p.ahead.line_x, p.ahead.line_e)
     for k in range(8):
         f.final[k] = f.final_inside[k] = 0.0
     for k in range(S):
         f.final[k], f.final_inside[k] = p.g.final[c.nodes[k]], p.g.final[c.inside[c.begin[k]]]
-        w.usable = w.usable and f.keep[k] > 0.0 and f.step[k] > 0.0
+        w.fits = w.fits and f.keep[k] > 0.0 and f.step[k] > 0.0
+    w.usable = w.fits and p.plainness > 1 and mean_spread(p.table, n_table, S) <= APART
+    if not w.usable:
+        return 0
     f.factors = f.inverses = NULL
-    w.plain = p.plain
     if p.n_rows:
         factors = memory.table(2 * p.n_rows, 8)
-        scaled_factors(f, p.n_rows, w.plain, factors, factors + 8 * p.n_rows)
+        scaled_factors(f, p.n_rows, p.plain, factors, factors + 8 * p.n_rows)
         f.factors, f.inverses = factors, factors + 8 * p.n_rows
     f.most_groups = longest // 3 + 64
     if again:
@@ -140,16 +144,16 @@ cdef inline int open_scaled(ScaledWork *w, const Model *p, Memory memory, int64_
     return 0
 
 
-cdef inline bint rows_at(ScaledWork *w, const Model *p, int64_t step, int64_t n, double *out,
-                         double *total) noexcept nogil:
-    """The emissions of some steps; False: some are too small."""
+cdef inline int rows_at(const Model *p, int64_t step, int64_t n, double *out,
+                        double *total) noexcept nogil:
+    """The emissions of some steps; what plain_convert says of them."""
     cdef int64_t S = p.g.n_states, i
+    cdef int least = 2
     if p.rows == NULL:
-        return fast_convert(n, S, p.table + step * S, out, total)
+        return plain_convert(n, S, p.table + step * S, out, total)
     for i in range(n):
-        if not fast_convert(1, S, p.table + p.rows[step + i] * S, out + i * S, total):
-            return False
-    return True
+        least = min(least, plain_convert(1, S, p.table + p.rows[step + i] * S, out + i * S, total))
+    return least
 
 
 cdef inline double sum_of_tops(const Model *p, int64_t step, int64_t n) noexcept nogil:
@@ -162,27 +166,46 @@ cdef inline double sum_of_tops(const Model *p, int64_t step, int64_t n) noexcept
     return (sums[0] + sums[1]) + (sums[2] + sums[3])
 
 
-cdef inline void first_step(ScaledWork *w, const Model *p) noexcept nogil:
+cdef inline void first_row_of(const Scaled *f, const Model *p, double *tails,
+                              double *enter) noexcept nogil:
     """Before any emission: u_0 and g_0 are what paths begin with, over the transition."""
-    cdef Scaled *f = &w.f
     cdef int64_t i, m, k
     for k in range(8):
-        f.x[k] = f.e[k] = f.run_e[k] = f.enter[k] = 0.0
-        f.run[k] = 1.0
-        f.groups[0].run[k], f.groups[0].run_e[k] = 1.0, 0.0
-        f.groups[0].tail_e[k] = f.groups[0].enter_e[k] = 0.0
+        tails[k] = enter[k] = 0.0
     for i in range(p.g.n_states):
         if p.g.start_nodes[i] >= 0:
             m = p.core.place[p.g.start_nodes[i]]
             if m < 8:
-                f.x[m] = p.start[i] / f.step[m]
+                tails[m] = p.start[i] / f.step[m]
             else:
-                f.enter[m - 8] = p.start[i] / f.step[m - 8]
+                enter[m - 8] = p.start[i] / f.step[m - 8]
+
+
+cdef inline void first_step(ScaledWork *w, const Model *p) noexcept nogil:
+    cdef Scaled *f = &w.f
+    cdef int64_t k
+    first_row_of(f, p, f.x, f.enter)
+    for k in range(8):
+        f.e[k] = f.run_e[k] = 0.0
+        f.run[k] = 1.0
+        f.groups[0].run[k], f.groups[0].run_e[k] = 1.0, 0.0
+        f.groups[0].tail_e[k] = f.groups[0].enter_e[k] = 0.0
     f.groups[0].begin, f.groups[0].live = 0, True
     f.n_groups, f.from_ = 1, -1
     if f.tails != NULL:
         for k in range(8):
             f.tails[k] = f.x[k]
+
+
+cdef inline bint norm_by(Scaled *f, double total, double x, double e,
+                         double *log_z) noexcept nogil:
+    """The likelihood, and what posteriors are to be multiplied by; False where there is no path."""
+    log_z[0] = -INFINITY
+    if not x > 0.0:
+        return False
+    log_z[0] = total + e * M_LN2 + log(x)
+    f.norm_x, f.norm_e = 1.0 / x, -e
+    return True
 
 
 cdef inline bint scaled_sequence(ScaledWork *w, const Model *p, int64_t origin, int64_t T,
@@ -198,10 +221,10 @@ cdef inline bint scaled_sequence(ScaledWork *w, const Model *p, int64_t origin, 
     while t < T:
         # The first step is a group of its own, all of whose product comes after it.
         n = 1 if t == 0 else min(T - t, BATCH)
-        emit = gamma + t * S if gamma != NULL else w.plain
+        emit = gamma + t * S if gamma != NULL else p.plain
         if p.n_rows:
             total += sum_of_tops(p, origin + t, n)
-        elif not rows_at(w, p, origin + t, n, emit, &total):
+        elif rows_at(p, origin + t, n, emit, &total) < 2:
             return False
         if t == 0:
             for i in range(S):
@@ -213,13 +236,8 @@ cdef inline bint scaled_sequence(ScaledWork *w, const Model *p, int64_t origin, 
         if stopped(p.watch, n):
             return True
     scaled_mass(f, &x, &e)
-    log_z[0] = -INFINITY
-    if not x > 0.0:
+    if not norm_by(f, total, x, e, log_z) or gamma == NULL:
         return True
-    log_z[0] = total + e * M_LN2 + log(x)
-    if gamma == NULL:
-        return True
-    f.norm_x, f.norm_e = 1.0 / x, -e
     i = f.n_groups - 1
     while i >= 0:
         n = max(i - GROUPS + 1, 0)
@@ -228,5 +246,5 @@ cdef inline bint scaled_sequence(ScaledWork *w, const Model *p, int64_t origin, 
         if stopped(p.watch, GROUPS * BATCH):
             return True
         i = n - 1
-    scaled_window(f, gamma)
+    scaled_window(f, f.tails, f.enter, 8, gamma)
     return True

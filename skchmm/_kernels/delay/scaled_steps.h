@@ -1,10 +1,13 @@
 /* Steps of the recursions of delay/scaled.pxd, for up to 8 states; one vector is a row.
  *
- * Emissions are plain numbers, and so are weights. Exponents stay as they are for a *group* of steps. A group ends where a product of emissions gets too small, and where what comes
- * out of lines is too large for the exponents of their tails; a single step can hold anything. */
+ * Emissions are plain numbers, and so are weights. Exponents stay as they are for a *group* of
+ * steps. A group ends where a product of emissions gets too small, and where what comes out of lines is
+ * too large for the exponents of their tails; a single step can hold anything. */
 #ifndef ISA
+#ifndef SKCHMM_DELAY_SCALED_STEPS_H
+#define SKCHMM_DELAY_SCALED_STEPS_H
 
-#include "delay/fast_steps.h"
+#include "delay/plain_steps.h"
 
 #define MOST_STEPS 64           /* of a group */
 #define LEAST_PRODUCT ldexp(1.0, -300) /* of the emissions of a group, but for a single step */
@@ -47,6 +50,12 @@ typedef struct {
     const double *inverses;     /* one over these */
 } Scaled;
 
+/* f for a number of states that the compiler knows. */
+#define BY_STATES(f, S, ...)                                                                \
+    ((S) <= 3 ? NAME(f)(3, __VA_ARGS__) : (S) == 4 ? NAME(f)(4, __VA_ARGS__)                \
+     : (S) == 5 ? NAME(f)(5, __VA_ARGS__) : (S) == 6 ? NAME(f)(6, __VA_ARGS__)              \
+     : NAME(f)(8, __VA_ARGS__))
+
 #define STEPS "delay/scaled_steps.h"
 #include "simd/each.h"
 
@@ -57,6 +66,7 @@ typedef struct {
 #define scaled_back(...) DISPATCH(scaled_back)(__VA_ARGS__)
 #define scaled_window(...) DISPATCH(scaled_window)(__VA_ARGS__)
 
+#endif
 #else
 
 #define WIDE NAME(Wide)
@@ -206,11 +216,6 @@ TARGET INLINE W8 NAME(back_run)(const int K, int64_t n, const double *products, 
     }
     return x;
 }
-#define BY_STATES(f, S, ...)                                                                \
-    ((S) <= 3 ? NAME(f)(3, __VA_ARGS__) : (S) == 4 ? NAME(f)(4, __VA_ARGS__)                \
-     : (S) == 5 ? NAME(f)(5, __VA_ARGS__) : (S) == 6 ? NAME(f)(6, __VA_ARGS__)              \
-     : NAME(f)(8, __VA_ARGS__))
-
 #define GROUP(i) (f->groups + ((i) & f->group_mask))
 TARGET INLINE int64_t NAME(group_ahead)(Scaled *f, int64_t t, int64_t n, const double *emit,
                                         const int32_t *rows)
@@ -419,19 +424,19 @@ TARGET static int NAME(scaled_back)(Scaled *f, int64_t first, int64_t last, cons
 }
 #undef GROUP
 
-/* delay_window for rows that scaled_back left. */
-TARGET static void NAME(scaled_window)(const Scaled *f, double *gamma)
+/* delay_window for posteriors of tails and of entering lines, which are lost; rows are `stride` apart. */
+TARGET static void NAME(scaled_window)(const Scaled *f, const double *tails, double *enter, int64_t stride,
+                                       double *gamma)
 {
     const int64_t delay = f->delay, T = f->T, S = f->S;
-    double *enter = f->enter;
     for (int64_t begin = 0; begin < T; begin += delay) {
         int64_t end = begin + delay < T ? begin + delay : T;
         W8 sum = SPREAD(0.0), rest = sum;
         for (int64_t t = begin; t < end; t++) {
-            sum = ADD(sum, LOAD(enter + 8 * t));
-            W8 all = ADD(sum, LOAD(f->tails + 8 * t));
+            sum = ADD(sum, LOAD(enter + stride * t));
+            W8 all = ADD(sum, LOAD(tails + stride * t));
             if (begin > 0 && t + 1 < begin + delay)
-                all = ADD(all, LOAD(enter + 8 * (t - delay + 1)));
+                all = ADD(all, LOAD(enter + stride * (t - delay + 1)));
             all = MUL(all, SPREAD(1.0 / TOTAL(all)));
             if ((T - t) * S >= 8)
                 STORE(gamma + t * S, all); /* the next rows are still to come */
@@ -439,12 +444,11 @@ TARGET static void NAME(scaled_window)(const Scaled *f, double *gamma)
                 STORE_HEAD(gamma + t * S, all, S);
         }
         for (int64_t t = end - 1; t >= begin && end < T; t--) {
-            rest = ADD(rest, LOAD(enter + 8 * t));
-            STORE(enter + 8 * t, rest);
+            rest = ADD(rest, LOAD(enter + stride * t));
+            STORE(enter + stride * t, rest);
         }
     }
 }
-#undef BY_STATES
 #undef WIDE
 
 #endif

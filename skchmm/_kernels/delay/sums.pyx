@@ -16,19 +16,19 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcpy, memset
 
 from ..shared.interrupt cimport Watch, check, new_watch, stopped
-from ..shared.layout cimport Blocks, Layout, longest_of
+from ..shared.layout cimport Layout, longest_of
 from ..shared.memory cimport Memory
 from ..simd.instructions cimport instructions_in_use
+from .apart cimport Apart, apart_sequence, open_apart
 from .lines cimport Core, Lines
 from .model cimport (
     BATCH, Model, Sums, begin_anew, begin_back, convert, delay_backward, delay_forward,
-    delay_window, fast_backward, fast_convert, fast_forward, fast_window, finish, first_row,
-    lay_out, open_sums,
+    delay_window, finish, first_row, lay_out, open_sums, plain_convert,
 )
 from .scaled cimport ROOM, ScaledWork, open_scaled, scaled_sequence
 
 
-cdef extern from "delay/scaled_steps.h" nogil:
+cdef extern from "delay/apart_steps.h" nogil:
     const int *instructions
 
 instructions = instructions_in_use()
@@ -131,74 +131,6 @@ cdef bint backward(Model *p, int64_t origin, int64_t T, double *gamma) noexcept 
     return True
 
 
-cdef bint fast_ahead(Model *p, int64_t origin, int64_t T, double *gamma,
-                     double *log_z) noexcept nogil:
-    """`forward` by fast steps; False: some emission is too small. gamma keeps emissions."""
-    cdef int64_t S = p.g.n_states, t = 1, n, row = 1
-    cdef double total
-    cdef double *emit
-    total = lay_out(p, origin, 1)
-    if p.flags:
-        return False
-    if not p.n_rows:
-        p.group = 4
-    begin_anew(p.core, &p.ahead)
-    first_row(p, origin, p.alpha + p.width)
-    while t < T:
-        n = min(T - t, BATCH)
-        emit = p.plain if gamma == NULL or p.n_rows else gamma + t * S
-        if row + n > p.chunk:
-            memcpy(p.alpha + p.width, p.alpha + row * p.width, p.width * sizeof(double))
-            row = 1
-        if p.n_rows:
-            total += lay_out(p, origin + t, n)
-        else:
-            p.group = min(p.group, fast_rows(p, origin + t, n, emit, &total))
-            if p.group == 0:
-                return False
-        fast_forward(&p.ahead, p.group, t, n, emit,
-                     p.rows + origin + t if p.n_rows else NULL, S, p.width,
-                     p.alpha + (row + 1) * p.width)
-        t += n
-        row += n
-        if stopped(p.watch, n):
-            return False
-    finish(p, T, p.alpha + row * p.width, total, log_z)
-    return True
-
-
-cdef int fast_rows(Model *p, int64_t step, int64_t n, double *out, double *total) noexcept nogil:
-    cdef int64_t S = p.g.n_states, i
-    cdef int group = 4
-    if p.rows == NULL:
-        return fast_convert(n, S, p.table + step * S, out, total)
-    for i in range(n):
-        group = min(group, fast_convert(1, S, p.table + p.rows[step + i] * S, out + i * S, total))
-    return group
-
-
-cdef bint fast_back(Model *p, int64_t origin, int64_t T, double *gamma) noexcept nogil:
-    cdef int64_t S = p.g.n_states, t = T - 1, n
-    begin_back(p, T)
-    while t >= 0:
-        n = min(t + 1, BATCH)
-        fast_backward(&p.back, &p.behind, p.group, t, n, p.plain if p.n_rows else gamma + t * S,
-                      p.rows + origin + t if p.n_rows else NULL, S, p.width,
-                      p.alpha + (t + 1) * p.width)
-        t -= n
-        if stopped(p.watch, n):
-            return False
-    fast_window(p.core, T, S, p.width, p.alpha + p.width, gamma)
-    return True
-
-
-cdef bint is_fast(const Core *c) noexcept nogil:
-    """Whether tails have edges from themselves alone, and heads from tails, one row each."""
-    cdef const Blocks *b = &c.blocks
-    return (c.aligned and c.same > 0 and c.n_plain == 1 and c.n_heads == 1 and b.start[1] == 1
-            and b.shifted[0] == 0 and b.source[0] == 0 and b.shifted[1] == b.start[2])
-
-
 cdef void count_lines(const Model *p, int64_t T, double weight, double *inside) noexcept nogil:
     """The edge after node k of a line is taken by what entered it k + 1 steps before the end."""
     cdef const Core *c = p.core
@@ -237,7 +169,9 @@ def delayed_sums(Layout layout,                    # IN
     cdef int64_t S = layout.graph.n_states, n_entries = ahead.shape[1]
     cdef bint few, again = gamma is not None
     cdef double weight, ignored = 0.0
+    cdef double *marginals
     cdef ScaledWork scaled
+    cdef Apart apart
     cdef Watch watch = new_watch(4 * (8 * core.blocks.start[core.blocks.n_blocks] + N))
     cdef Memory memory = Memory()
     p.g, p.core, p.watch, p.start = &layout.graph, core, &watch, &start[0]
@@ -279,12 +213,14 @@ def delayed_sums(Layout layout,                    # IN
     p.behind.counts = NULL
     if counts is not None:
         p.behind.counts = memory.rows(n_entries, 1)
-    p.fast = lines.direct and is_fast(core) and smallest >= 1e-10 and counts is None
+    p.fast = lines.uniform and smallest >= 1e-10 and counts is None
     p.plain = memory.rows(p.n_rows if few else BATCH, S)
+    p.plainness = 2
     if few:
-        p.group = fast_convert(p.n_rows, S, p.table, p.plain, &ignored)
-        p.fast = p.fast and p.group > 0
+        p.plainness = plain_convert(p.n_rows, S, p.table, p.plain, &ignored)
+        p.fast = p.fast and p.plainness > 0
     open_scaled(&scaled, &p, memory, log_table.shape[0], longest, again)
+    open_apart(&apart, &scaled, &p, memory, longest, again)
     with nogil:
         p.ahead.open = p.back.open = True
         for k in range(core.begin[core.n_lines]):
@@ -297,19 +233,12 @@ def delayed_sums(Layout layout,                    # IN
             T = offsets[s + 1] - offsets[s]
             if not few:
                 p.flags = 0
-            if scaled.usable and scaled_sequence(&scaled, &p, offsets[s], T,
-                                                 &gamma[offsets[s], 0] if again else NULL,
-                                                 &log_z[s]):
+            marginals = &gamma[offsets[s], 0] if again else NULL
+            if (scaled.usable and scaled_sequence(&scaled, &p, offsets[s], T, marginals,
+                                                  &log_z[s])
+                    or scaled.fits and apart_sequence(&apart, &scaled, &p, offsets[s], T, marginals,
+                                                      &log_z[s])):
                 left[s] = 0
-                if stopped(&watch, 1):
-                    break
-                continue
-            if (p.fast and (not again or T < p.chunk)
-                    and fast_ahead(&p, offsets[s], T, &gamma[offsets[s], 0] if again else NULL,
-                                   &log_z[s])):
-                left[s] = 0
-                if again and log_z[s] > -INFINITY:
-                    fast_back(&p, offsets[s], T, &gamma[offsets[s], 0])
                 if stopped(&watch, 1):
                     break
                 continue
@@ -320,7 +249,7 @@ def delayed_sums(Layout layout,                    # IN
                 continue
             if p.behind.counts != NULL:
                 memset(p.behind.counts, 0, n_entries * sizeof(double))
-            left[s] = not backward(&p, offsets[s], T, &gamma[offsets[s], 0])
+            left[s] = not backward(&p, offsets[s], T, marginals)
             if left[s]:
                 continue
             if p.behind.counts != NULL:
@@ -328,5 +257,5 @@ def delayed_sums(Layout layout,                    # IN
                 for k in range(n_entries):
                     counts[k] += weight * p.behind.counts[k]
                 count_lines(&p, T, weight, &inside[0])
-            delay_window(core, p.behind.direct, T, S, p.entering, &gamma[offsets[s], 0])
+            delay_window(core, p.behind.direct, T, S, p.entering, marginals)
         check()

@@ -111,12 +111,13 @@ AVX2 Vector_avx2 round_avx2(Vector_avx2 x)
 { Vector_avx2 r = {_mm256_round_pd(x.a, 8), _mm256_round_pd(x.b, 8)}; return r; }
 AVX2 __m256d half_power_avx2(__m256d k)
 {
-    __m256i wide = _mm256_cvtepi32_epi64(_mm256_cvtpd_epi32(k));
-    wide = _mm256_slli_epi64(_mm256_add_epi64(wide, _mm256_set1_epi64x(1023)), 52);
-    return _mm256_castsi256_pd(wide);
+    __m256d last_bits = _mm256_add_pd(k, _mm256_set1_pd(NUMBER + 1023.0));
+    return _mm256_castsi256_pd(_mm256_slli_epi64(_mm256_castpd_si256(last_bits), 52));
 }
 AVX2 Vector_avx2 power_avx2(Vector_avx2 k)
 { Vector_avx2 r = {half_power_avx2(k.a), half_power_avx2(k.b)}; return r; }
+AVX2 Vector_avx2 lower_avx2(Vector_avx2 x, Vector_avx2 k)
+{ return mul_avx2(x, power_avx2(max_avx2(k, spread_avx2(-1000.0)))); }
 AVX2 __m256d half_raise_avx2(__m256d x, __m256d k)
 {
     __m256i power = _mm256_slli_epi64(_mm256_castpd_si256(k), 52);
@@ -130,10 +131,17 @@ AVX2 __m256d half_exponent_avx2(__m256d x)
     const __m256d whole = _mm256_set1_pd(NUMBER);
     __m256i bits = _mm256_srli_epi64(_mm256_castpd_si256(x), 52);
     __m256d sum = _mm256_or_pd(_mm256_castsi256_pd(bits), whole);
-    return _mm256_sub_pd(_mm256_sub_pd(sum, whole), _mm256_set1_pd(1023.0));
+    return _mm256_sub_pd(sum, _mm256_set1_pd(NUMBER + 1023.0));
 }
 AVX2 Vector_avx2 exponent_avx2(Vector_avx2 x)
 { Vector_avx2 r = {half_exponent_avx2(x.a), half_exponent_avx2(x.b)}; return r; }
+AVX2 __m256d half_fraction_avx2(__m256d x)
+{
+    const __m256d bits = _mm256_castsi256_pd(_mm256_set1_epi64x(0xFFFFFFFFFFFFF));
+    return _mm256_or_pd(_mm256_and_pd(x, bits), _mm256_set1_pd(1.0));
+}
+AVX2 Vector_avx2 fraction_avx2(Vector_avx2 x)
+{ Vector_avx2 r = {half_fraction_avx2(x.a), half_fraction_avx2(x.b)}; return r; }
 
 AVX2 Vector_avx2 lane_avx2(Vector_avx2 v, int k)
 {

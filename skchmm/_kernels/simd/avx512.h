@@ -62,6 +62,8 @@ AVX512 __m512d round_avx512(__m512d x)
 { return _mm512_roundscale_pd(x, 8); }
 AVX512 __m512d power_avx512(__m512d k)
 { return _mm512_scalef_pd(_mm512_set1_pd(1.0), k); }
+AVX512 __m512d lower_avx512(__m512d x, __m512d k)
+{ return _mm512_scalef_pd(x, k); }
 AVX512 __m512d raise_avx512(__m512d x, __m512d k)
 {
     __m512i power = _mm512_slli_epi64(_mm512_castpd_si512(k), 52);
@@ -69,6 +71,8 @@ AVX512 __m512d raise_avx512(__m512d x, __m512d k)
 }
 AVX512 __m512d exponent_avx512(__m512d x)
 { return _mm512_getexp_pd(x); }
+AVX512 __m512d fraction_avx512(__m512d x)
+{ return _mm512_getmant_pd(x, _MM_MANT_NORM_1_2, _MM_MANT_SIGN_src); }
 AVX512 __m512d lane_avx512(__m512d v, int k)
 { return _mm512_permutexvar_pd(_mm512_set1_epi64(k), v); }
 AVX512 __m512d joined_avx512(__m512d x, __m512d y, const int from)

@@ -88,10 +88,18 @@ OF_PARTS(Vector_neon, ROUNDED_OF)
     vreinterpretq_f64_s64(vshlq_n_s64(vaddq_s64(vcvtnq_s64_f64(k.part), vdupq_n_s64(1023)), 52))
 NEON Vector_neon power_neon(Vector_neon k)
 OF_PARTS(Vector_neon, POWER_OF)
+NEON Vector_neon lower_neon(Vector_neon x, Vector_neon k)
+{ return mul_neon(x, power_neon(max_neon(k, spread_neon(-1000.0)))); }
 #define EXPONENT_OF(part)                                                                   \
     vcvtq_f64_s64(vsubq_s64(vshrq_n_s64(vreinterpretq_s64_f64(x.part), 52), vdupq_n_s64(1023)))
 NEON Vector_neon exponent_neon(Vector_neon x)
 OF_PARTS(Vector_neon, EXPONENT_OF)
+#define FRACTION_OF(part)                                                                   \
+    vreinterpretq_f64_u64(vorrq_u64(vandq_u64(vreinterpretq_u64_f64(x.part),                \
+                                              vdupq_n_u64(0xFFFFFFFFFFFFF)),                \
+                                    vreinterpretq_u64_f64(vdupq_n_f64(1.0))))
+NEON Vector_neon fraction_neon(Vector_neon x)
+OF_PARTS(Vector_neon, FRACTION_OF)
 NEON Vector_neon lane_neon(Vector_neon v, int k)
 {
     float64x2_t two = k < 2 ? v.a : k < 4 ? v.b : k < 6 ? v.c : v.d;

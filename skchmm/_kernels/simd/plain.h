@@ -44,6 +44,8 @@ static inline Vector_plain round_plain(Vector_plain a)
 { EACH a.x[i] = rint(a.x[i]); return a; }
 static inline Vector_plain power_plain(Vector_plain k)
 { EACH k.x[i] = ldexp(1.0, (int)k.x[i]); return k; }
+static inline Vector_plain lower_plain(Vector_plain x, Vector_plain k)
+{ EACH x.x[i] = k.x[i] < -1000.0 ? 0.0 : ldexp(x.x[i], (int)k.x[i]); return x; }
 static inline Vector_plain raise_plain(Vector_plain x, Vector_plain k)
 {
     EACH {
@@ -57,6 +59,8 @@ static inline Vector_plain raise_plain(Vector_plain x, Vector_plain k)
 }
 static inline Vector_plain exponent_plain(Vector_plain x)
 { EACH x.x[i] = x.x[i] > 0.0 ? (double)ilogb(x.x[i]) : 0.0; return x; }
+static inline Vector_plain fraction_plain(Vector_plain x)
+{ EACH x.x[i] = x.x[i] > 0.0 ? ldexp(x.x[i], -ilogb(x.x[i])) : 0.0; return x; }
 static inline Vector_plain lane_plain(Vector_plain a, int k)
 { return spread_plain(a.x[k]); }
 static inline Vector_plain up_plain(Vector_plain before, Vector_plain a)

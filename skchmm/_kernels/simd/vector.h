@@ -51,8 +51,10 @@
 #define PICK NAME(pick)                 /* (x, y, a, b): a where x > y, else b */
 #define ROUND NAME(round)
 #define POWER NAME(power)               /* (k): 2^k, of whole numbers */
+#define LOWER NAME(lower)               /* (x, k): x 2^k; next to nothing for whole k below -1000 */
 #define RAISE NAME(raise)               /* (x, k): x 2^k, of k in the last bits; x and it are normal */
 #define EXPONENT NAME(exponent)         /* (x): the k of 2^k <= x < 2^(k + 1), for positive x */
+#define FRACTION NAME(fraction)         /* (x): x over that power, for positive x that is normal */
 #define LANE NAME(lane)                 /* (v, k): lane k in every lane; k is a constant */
 #define UP NAME(up)                     /* (before, v): the last lane of before, then all but the last */
 #define DOWN NAME(down)                 /* (v, after): all but the first lane, then the first of after */
