@@ -48,7 +48,7 @@ help:
 	@echo "make test        all tests, the code in README and docs included"
 	@echo "make test-floor  the same with the oldest supported numpy, scipy and scikit-learn"
 	@echo "make test-engines  search, prediction and learning on Dask, Ray and Spark (which needs Java)"
-	@echo "make test-pythons  on each Python from 3.11 to 3.14 that is here"
+	@echo "make test-pythons  on each Python from 3.11 to 3.14 that is here, and threads on 3.14t"
 	@echo "make fuzz        wrong input of every kind for hours; fewer: make fuzz EXAMPLES=1000"
 	@echo "make test-random the random tests with fresh cases, TIMES=10 times as many, from SEED="
 	@echo "make sanitize    kernels under sanitizers of memory, undefined behaviour and threads"
@@ -123,12 +123,17 @@ test-engines: $(ENGINES_VENV)/.packages $(VENV)/.kernels
 	@command -v java > /dev/null || echo "there is no Java: the tests of Spark are skipped"
 	$(TEST_ENV) $(ENGINES_VENV)/bin/python -m pytest -W default tests/engines tests/datasets/test_tables.py $(ARGS)
 
-# Each in an environment of its own, with the newest numpy and scipy that it can have.
+# Each in an environment of its own, with the newest numpy and scipy that it can have; the one without
+# a global lock under many threads.
 test-pythons:
 	@failed=; for python in $$(.ci/pythons); do \
 	  name=$$($$python -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
 	  echo "Python $$name: $$python"; \
 	  $(MAKE) test PYTHON=$$python VENV=.venv-$$name || failed="$$failed $$name"; \
+	done; \
+	for python in $$(.ci/pythons --free-threaded); do \
+	  echo "Python 3.14t: $$python"; \
+	  $(MAKE) test-stress PYTHON=$$python VENV=.venv-3.14t ARGS= || failed="$$failed 3.14t"; \
 	done; \
 	[ -z "$$failed" ] || { echo "failed on Python$$failed" >&2; exit 1; }
 

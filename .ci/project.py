@@ -66,6 +66,13 @@ def check_version():
     release = ".".join(version.split(".")[:2])
     if not (ROOT / "doc" / "whats_new" / f"v{release}.rst").exists():
         wrong.append(f"doc/whats_new/ has no page for {release}")
+    # A tag is what is published, see .github/workflows/wheels.yml.
+    tags = subprocess.run(
+        ["git", "tag", "--points-at", "HEAD"], cwd=ROOT, capture_output=True, text=True
+    )
+    for tag in re.findall(r"^v\d.*", tags.stdout, re.MULTILINE):
+        if tag != f"v{version}":
+            wrong.append(f"the tag {tag} is not the version, {version}")
 
 
 def check_recipe():

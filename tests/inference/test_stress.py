@@ -5,7 +5,9 @@ at the same time.
 """
 
 import pickle
+import subprocess
 import sys
+import sysconfig
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
@@ -81,6 +83,24 @@ def questions(model, X, **given):
         asked["sample_posterior"] = lambda: model.sample_posterior(X, 2, random_state=0)
         asked["stream"] = lambda: stream(model, X[0])
     return asked
+
+
+IMPORT_ALL = """
+import importlib, pkgutil, sys, skchmm
+for module in pkgutil.walk_packages(skchmm._kernels.__path__, "skchmm._kernels."):
+    importlib.import_module(module.name)
+print(sys._is_gil_enabled())
+"""
+
+
+@pytest.mark.skipif(
+    not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="this Python has a global lock"
+)
+def test_the_lock_stays_off_when_all_kernels_are_imported():
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", IMPORT_ALL], capture_output=True, text=True
+    )
+    assert done.stdout == "False\n", done.stderr
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
