@@ -15,9 +15,10 @@ from skchmm import (
     PerceptronCRF,
     compile,
 )
-from skchmm.constraints import AtMostVisits, MinDuration, StartsIn
+from skchmm.constraints import AtMostVisits, MinDuration, Precedence, StartsIn
 from skchmm.emissions import Categorical, Gaussian
 from skchmm.inference.settings import settings as sizes
+from skchmm.metrics import edit_score
 
 pytestmark = [
     pytest.mark.unsanitized,
@@ -200,6 +201,28 @@ def test_delay_lines_in_lanes(method, labels, monkeypatch):
 def test_compilation():
     rules = MinDuration("a", 4000) & AtMostVisits("b", 400) & AtMostVisits("c", 3)
     ends_soon(lambda: compile(rules, ["a", "b", "c"], max_nodes=10**9))
+
+
+def test_filtering_of_sequences_one_after_the_other():
+    """Too many edges for lanes."""
+    even, coins = np.full((10, 10), 0.1), np.resize([[0.6, 0.4], [0.4, 0.6]], (10, 2))
+    hmm = ConstrainedHMM.from_parameters(
+        even[0], even, emission=Categorical.from_parameters(coins, [0, 1]),
+        constraints=[AtMostVisits(0, 40), MinDuration(1, 5), Precedence(2, 3)],
+    )  # fmt: skip
+    X = np.tile(SYMBOLS, (2, 1))
+    ends_soon(lambda: hmm.filter_proba(X, lengths=[100] * (len(X) // 100)))
+
+
+def test_edit_distances():
+    first, second = RNG.integers(9, size=(2, 50_000))
+    ends_soon(lambda: edit_score(first, second))
+    ends_soon(lambda: edit_score(list(first.reshape(-1, 500)), list(second.reshape(-1, 500))))
+
+
+def test_alignment():
+    rules = compile(AtMostVisits("a", 3), ["a", "b"])
+    ends_soon(lambda: rules.align(["b"] * 500_000))
 
 
 def test_moments():

@@ -3,6 +3,8 @@ from libc.stdint cimport int32_t, int64_t
 
 import numpy as np
 
+from ..shared.interrupt cimport Watch, check, new_watch, stopped
+
 cdef int64_t FAR = 1 << 60  # more than any distance
 
 
@@ -18,6 +20,7 @@ def edit_distances(
     """
     cdef Py_ssize_t n_rows = first_offsets.shape[0] - 1, s, a, b, n, m
     cdef int64_t longest = 0, bound, distance
+    cdef Watch watch = new_watch(2)
     for s in range(n_rows):
         longest = max(longest, second_offsets[s + 1] - second_offsets[s])
     cdef int64_t[::1] room = np.empty(longest + 1, dtype=np.int64)
@@ -29,16 +32,20 @@ def edit_distances(
             n, m = first_offsets[s + 1] - a, second_offsets[s + 1] - b
             bound = max(n - m, m - n, 4)
             while True:
-                distance = _distance_within(first[a:a + n], second[b:b + m], bound, room)
+                distance = _distance_within(first[a:a + n], second[b:b + m], bound, room, &watch)
                 if distance <= bound or bound >= max(n, m):
                     break
                 bound = 2 * bound
             distances[s] = distance
+            if stopped(&watch, 1):
+                break
+        check()
     return out
 
 
 cdef int64_t _distance_within(
-    const int32_t[::1] first, const int32_t[::1] second, int64_t bound, int64_t[::1] row
+    const int32_t[::1] first, const int32_t[::1] second, int64_t bound, int64_t[::1] row,
+    Watch *watch
 ) noexcept nogil:
     """The distance of two rows if it is no more than the bound, else something larger.
 
@@ -59,4 +66,6 @@ cdef int64_t _distance_within(
             best = min(best, above + 1, row[j - 1] + 1)
             corner = above
             row[j] = best
+        if stopped(watch, min(m, 2 * bound) + 1):
+            return 0
     return row[m]

@@ -427,4 +427,6 @@ def causal_sums(Layout layout,                     # IN
         for s in range(begin, end):
             redo[s] = not filtered(g, &model, &emit, offsets[s], offsets[s + 1] - offsets[s], two,
                                    exponents, &units, &out[offsets[s], 0], &watch)
+            if stopped(&watch, 1):
+                break
         check()

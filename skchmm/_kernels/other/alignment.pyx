@@ -4,12 +4,16 @@ from libc.stdint cimport int32_t, uint8_t
 
 import numpy as np
 
+from ..shared.interrupt cimport Watch, check, new_watch, stopped
+
 # How a node was reached; what a move is called by the Python code too.
 cdef enum:
     KEEP = 0
     SUBSTITUTE = 1
     DELETE = 2
     INSERT = 3
+
+    COPIES = 1000       # states that could be looked at while numpy copies a layer, or searches it
 
 
 cdef struct Layer:
@@ -148,6 +152,7 @@ def align_path(
     cdef Py_ssize_t T = labels.shape[0], t, k
     cdef int32_t q, best = -1
     cdef double cost = INFINITY
+    cdef Watch watch = new_watch(4 * table.shape[1])
     cdef _Room here = _Room(table.shape[0]), after = _Room(table.shape[0])
     cdef int32_t[::1] queue = np.zeros(table.shape[0], dtype=np.int32)
     cdef uint8_t[::1] queued = np.zeros(table.shape[0], dtype=np.uint8)
@@ -160,6 +165,8 @@ def align_path(
         if here.layer.n_active == 0:
             return None
         layers.append(here.kept())
+        if stopped(&watch, here.layer.n_active + COPIES):
+            check()
         if t < T:
             with nogil:
                 _read(&here.layer, &after.layer, table, labels[t], substitute, delete, bound)
@@ -179,4 +186,6 @@ def align_path(
         q = source[place]
         if moves[len(moves) - 1][0] != INSERT:
             t -= 1
+        if stopped(&watch, COPIES):
+            check()
     return cost, moves[::-1]
