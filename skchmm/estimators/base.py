@@ -27,6 +27,8 @@ from .saving import SavedMixin
 
 ALGORITHMS = ("viterbi", "posterior", "mea", "map")
 
+# The most that a row of a parameter sums to; rules and structural zeros may leave less.
+_LARGEST_SUMS = {"startprob_": 1.0, "transmat_": 1.0, "generator_": 0.0}
 # Parameters that are not probabilities.
 _SIGNED = ("generator_", "start_weights_", "transition_weights_")
 
@@ -194,13 +196,16 @@ class SequenceEstimator(RulesMixin, SavedMixin, DocumentedMixin, BaseEstimator):
     def _check_values(self, parameters):
         """Refuse parameters that are no probabilities, and a controller of other states."""
         for name, value in zip(self._parameter_names, parameters):
-            least, most = value.min(initial=0.0), value.max(initial=0.0)
-            if not -np.inf < least <= most < np.inf:
+            least, largest = value.min(initial=0.0), value.max(initial=0.0)
+            if not -np.inf < least <= largest < np.inf:
                 raise ValueError(f"{name} holds NaN or infinity.")
             if name not in _SIGNED and least < 0:
                 raise ValueError(f"{name} holds a negative number.")
             if name == "generator_" and (value[~np.eye(len(value), dtype=bool)] < 0).any():
                 raise ValueError("generator_ holds a negative rate off its diagonal.")
+            sums, most = value.sum(axis=-1), _LARGEST_SUMS.get(name, np.inf)
+            if np.max(sums, initial=0.0) > most + 1e-6 * max(largest, 1.0):
+                raise ValueError(f"{name} must sum to {most:g}; the sums are {sums.tolist()}.")
         if list(self.controller_.states) != self.classes_.tolist():
             raise ValueError(
                 f"controller_ is for the states {list(self.controller_.states)}, but classes_ are "

@@ -75,7 +75,8 @@ class ConstrainedHMM(QuestionsMixin, ReasonsMixin, ResidualsMixin, IntervalsMixi
         What to do with a sequence that has no feasible path. "raise":
         :class:`~skchmm.InfeasibleSequenceError`. "warn": warn and answer without the constraints.
         "relax": answer with the most probable of the paths that break the fewest hard
-        constraints, and warn which of them are broken, and where (see `relaxed_`).
+        constraints, and warn which of them are broken, and where (see `relaxed_`). Constraints
+        that contradict each other are a ValueError in any case.
     max_nodes : int, default=1_000_000
         Largest controller to build.
     n_jobs : int, optional

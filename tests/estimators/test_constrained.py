@@ -12,6 +12,7 @@ from skchmm import (
     ConstrainedHMM,
     Controller,
     ControllerTooLargeError,
+    CTConstrainedHMM,
     InfeasibleSequenceError,
     InfeasibleSequenceWarning,
     satisfies,
@@ -359,6 +360,20 @@ class TestCopies:
         model.transmat_ = np.array([[0.0, 1.0], [1.0, 0.0]])
         model.startprob_ = np.array([0.0, 1.0])
         assert model.predict(X).tolist() == [1, 0]
+
+    @pytest.mark.parametrize("wrong", [np.ones((2, 2)), np.array([[0.5, 0.5], [0.9, 0.2]])])
+    def test_parameters_set_by_hand_that_sum_to_more_than_one(self, wrong):
+        model, X = ConstrainedHMM.from_parameters(*HALF), np.zeros((3, 2))
+        right, model.transmat_ = model.transmat_, wrong
+        with pytest.raises(ValueError, match="transmat_ must sum to 1; the sums are"):
+            model.predict_proba(X)
+        model.transmat_, model.startprob_ = right, np.ones(2)
+        with pytest.raises(ValueError, match="startprob_ must sum to 1"):
+            model.predict(X)
+        rates = CTConstrainedHMM.from_parameters([0.5, 0.5], [[-1.0, 1.0], [2.0, -2.0]])
+        rates.generator_ = wrong - np.eye(2)
+        with pytest.raises(ValueError, match="generator_ must sum to 0"):
+            rates.predict(X, times=[0, 1, 2])
 
     def test_custom_controller(self):
         alternate = Controller(["a", "b"], [[1, 2], [-1, 2], [1, -1]], [True, True, True])
