@@ -16,6 +16,7 @@ from .labelled import count_rows
 
 # The share of a state's start values that comes from all rows, so that no value is impossible.
 _SPREAD = 0.2
+_MAPPINGS = ("emissions", "emissions_")
 
 
 class Product(Emission):
@@ -99,6 +100,21 @@ class Product(Emission):
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         fitted = getattr(self, "emissions_", self.emissions)
         return f"{type(self).__name__}({fitted!r})"
+
+    # Saved as lists: keys that are tuples of columns are not for every format, as that of skops.
+    def __getstate__(self):
+        state = dict(super().__getstate__())
+        for name in _MAPPINGS:
+            if isinstance(state.get(name), Mapping):
+                state[name] = list(state[name].items())
+        return state
+
+    def __setstate__(self, state):
+        state = dict(state)
+        for name in _MAPPINGS:
+            if _are_pairs(state.get(name)):
+                state[name] = dict(state[name])
+        super().__setstate__(state)
 
     # ------------------------------------------------------------- parameters
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -446,3 +462,11 @@ def _take(X, places):
     if hasattr(X, "iloc"):
         return X.iloc[:, places]
     return X[:, places]
+
+
+def _are_pairs(value):
+    """Whether this is what `Product` saves of a dictionary."""
+    return isinstance(value, list) and all(
+        isinstance(pair, (tuple, list)) and len(pair) == 2 and isinstance(pair[0], Hashable)
+        for pair in value
+    )

@@ -413,7 +413,7 @@ class BaseHMM(LearningMixin, HMMChunksMixin, AnswersMixin, ReasonsMixin, Likelih
         learn(self, "n_components", len(states))
 
     def _check_sum_1(self, name):
-        sums = getattr(self, name).sum(axis=-1)
+        sums = numbers_of(getattr(self, name), name).sum(axis=-1)
         # as np.allclose, faster
         if not all(abs(total - 1) <= 1e-5 + 1e-8 for total in sums.ravel().tolist()):
             raise ValueError(f"{name} must sum to 1; the sums are {np.array2string(sums)}.")

@@ -28,7 +28,7 @@ from ..estimators.em import (
 )
 from ..estimators.transitions import count_labels, normalise, read_fixed, update
 from ..sequences.forms import read_sequences
-from ..sequences.labels import known_labels
+from ..sequences.labels import sorted_labels
 from .hooks import (
     LEARNING_HOOKS,
     accumulate_by_sequence,
@@ -112,7 +112,7 @@ class LearningMixin:
         self._check_states()
         if self.states is not None or labels is None:
             return
-        found, S = np.unique(labels[known_labels(labels)]), self.n_components
+        found, S = sorted_labels(labels), self.n_components
         if found.dtype.kind in "iu" and ((found >= 0) & (found < S)).all():
             return
         if len(found) > 0 and S in (1, len(found)):

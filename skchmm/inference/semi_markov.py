@@ -11,6 +11,7 @@ from .._kernels.other.semi_markov import segment_posteriors, segment_viterbi
 from ..emissions.base import check_size
 from .chain import Smoothed, labelled
 from .durations import survival
+from .levels import add_levels, take_off_levels
 from .schedule import spread
 from .sums import mark_infeasible
 
@@ -73,6 +74,7 @@ class SemiMarkovChain:
 
     def _decode(self, layout, frames, offsets, n_jobs):
         self._check(frames, offsets)
+        frames, levels = take_off_levels(frames)
         rows = frames.index
         path = np.empty(frames.n_steps, dtype=np.int32)
         log_prob = np.empty(len(offsets) - 1)
@@ -81,6 +83,7 @@ class SemiMarkovChain:
             segment_viterbi(layout, frames.table, rows, offsets, begin, end, path, log_prob)
 
         spread(run, offsets, n_jobs)
+        add_levels(log_prob, levels, frames, offsets)
         return path, log_prob
 
     def smooth(self, frames, offsets, *, seq_weights=None, counts=False, n_jobs=None):
@@ -93,6 +96,7 @@ class SemiMarkovChain:
 
     def _posteriors(self, frames, offsets, seq_weights, n_jobs, marginals, counts):
         self._check(frames, offsets)
+        frames, levels = take_off_levels(frames)
         S, rows = self.graph.n_states, frames.index
         shape = self.parameters[2].shape
         log_z = np.empty(len(offsets) - 1)
@@ -109,6 +113,7 @@ class SemiMarkovChain:
 
         parts = spread(run, offsets, n_jobs)
         mark_infeasible(gamma, log_z, offsets)
+        add_levels(log_z, levels, frames, offsets)
         expected = SegmentCounts(*map(sum, zip(*parts))) if counts else None
         return Smoothed(log_z, gamma, expected)
 

@@ -151,11 +151,7 @@ def choose_states(states, n_states, labels, default=None):
     if states is not None:
         classes = read_states(states)
     elif labels is not None and known_labels(labels).any():
-        classes = labels[known_labels(labels)]
-        if labels.dtype.kind == "O":
-            classes = label_array(sorted(distinct_labels(classes.tolist()), key=sort_key))
-        else:
-            classes = np.unique(classes)
+        classes = sorted_labels(labels)
     elif n_states is not None:
         check_n_states(n_states)
         return np.arange(n_states)
@@ -173,6 +169,14 @@ def choose_states(states, n_states, labels, default=None):
             f"{classes.tolist()}. Give states= to name labels that y does not show."
         )
     return classes
+
+
+def sorted_labels(labels):
+    """The labels that an array shows, each once; those of sets too, and of different types."""
+    known = labels[known_labels(labels)]
+    if labels.dtype.kind != "O":
+        return np.unique(known)
+    return label_array(sorted(distinct_labels(known.tolist()), key=sort_key))
 
 
 def distinct_labels(labels):

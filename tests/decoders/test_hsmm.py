@@ -117,6 +117,28 @@ class TestInference:
         X[:, 1] -= 5000.0
         check(random_segments(rng, 4, zeros=0), X, [AtLeastVisits("b", 2), EndsIn("b")])
 
+    @pytest.mark.parametrize("huge", [-1e18, -1e30, -1e300, 1e18, 1e30, 1e300])
+    def test_huge_scores(self, huge):
+        """Where one is forced, digits of the others are lost, but probabilities stay what they are.
+
+        A score that all states share at a step changes nothing.
+        """
+        for seed in range(20):
+            rng = np.random.default_rng(seed)
+            parameters = random_segments(rng, 8, zeros=0)
+            model = HSMMDecoder.from_parameters(*parameters, states=STATES)
+            X = rng.normal(size=(40, 3))
+            X[rng.random(X.shape) < 0.4] = huge
+            for p in (model.predict_proba(X), *model.predict_proba([X, X[:20]])):
+                assert (p >= 0).all()
+                np.testing.assert_allclose(p.sum(axis=1), 1.0, rtol=1e-9)
+            plain, shared = rng.normal(size=(40, 3)), rng.random((40, 1)) < 0.5
+            np.testing.assert_allclose(
+                model.predict_proba(np.where(shared, huge, plain)),
+                model.predict_proba(np.where(shared, 0.0, plain)),
+                atol=1e-9,
+            )
+
     def test_geometric_durations_make_a_markov_chain(self):
         rng = np.random.default_rng(1)
         stay = np.array([0.5, 0.7, 0.2])

@@ -250,3 +250,14 @@ def test_copies_answer_alike():
     model = ConstrainedHMM(emission=Product(PARTS)).fit(X, y)
     for again in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
         np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+def test_skops_saves_several_columns_of_one_emission():
+    io = pytest.importorskip("skops.io")
+    X, y = table()
+    model = ConstrainedHMM(emission=Product(PARTS)).fit(X, y)
+    data = io.dumps(model)
+    again = io.loads(data, trusted=io.get_untrusted_types(data=data))
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    assert list(again.emission.emissions) == list(PARTS)
+    assert list(again.emission_.emissions_) == list(PARTS)

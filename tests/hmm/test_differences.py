@@ -264,6 +264,26 @@ class TestMessages:
             with pytest.raises(ValueError, match="transmat_"):
                 model.predict(vectors())
 
+    @pytest.mark.parametrize("kind", [object, np.float32, np.longdouble])
+    def test_parameters_of_other_kinds(self, kind):
+        model = ours.GaussianHMM(2, random_state=0).fit(vectors())
+        expected = model.predict_proba(vectors())
+        model.startprob_, model.transmat_ = (
+            model.startprob_.astype(kind),
+            model.transmat_.astype(kind),
+        )
+        np.testing.assert_allclose(model.predict_proba(vectors()), expected, atol=1e-5)
+        model.startprob_ = np.array(["x", "y"])
+        with pytest.raises(ValueError, match="startprob_ must be numbers"):
+            model.predict(vectors())
+
+    @pytest.mark.parametrize("y", [[0, "a"], [{0, "a"}, "a"]])
+    def test_labels_of_different_types(self, y):
+        """Sorted by type, as everywhere."""
+        model = ours.GaussianHMM(2, random_state=0).fit(vectors()[:2], y)
+        assert model.classes_.tolist() == [0, "a"]
+        ours.CategoricalHMM(2, random_state=0).fit([[0], [1]], y)
+
 
 def test_masked_trials_are_refused():
     with pytest.raises(ValueError, match="n_trials must be known"):

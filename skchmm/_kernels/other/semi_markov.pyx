@@ -14,7 +14,9 @@ the sums, this is Viterbi. B is never computed: `open` holds end_t(n) + B for ev
 segment from s can reach, and each step adds its emission to them. O(T (nodes D + edges)).
 
 Posteriors need no second pass of logarithms. Given the data, the segments are a Markov chain
-forwards: P(enter m at s | Y) spreads over d in proportion to the terms of enter_s(m).
+forwards: P(enter m at s | Y) spreads over d in proportion to the terms of enter_s(m). Shares are
+relative to their own sum, not to what was found backwards: of huge scores, sums in another order
+are another number.
 """
 from libc.math cimport INFINITY, exp, log
 from libc.stdint cimport int32_t, int64_t
@@ -39,6 +41,7 @@ cdef struct Work:
     double *mass                     # (N,)
     double *paid                     # (D,): what a segment has paid for soft rules, by its length
     double *lasting                  # (D,): log durations less that
+    double *share                    # (D,) or one an edge of a node: of what may follow
     int32_t *run_node              # a walk, as runs on one node
     int64_t *run_end
     Watch watch
@@ -258,41 +261,68 @@ cdef void trace(const Segments *g, Work *w, int64_t origin, int64_t T,
                 m = g.targets[k]
 
 
+cdef double exponentials(double *x, int64_t n) noexcept nogil:
+    """Numbers in proportion to exp(x), the largest of them 1, in place of x; and their sum."""
+    cdef int64_t k
+    cdef double top = -INFINITY, total = 0.0
+    for k in range(n):
+        top = max(top, x[k])
+    for k in range(n):
+        x[k] = exp(x[k] - top) if x[k] - top > LOG_RARE else 0.0
+        total += x[k]
+    return total
+
+
 cdef void segment_masses(const Segments *g, Work *w, int64_t origin, int64_t T, int64_t s,
                          int64_t m, int64_t e, double weight, double *gamma, double *durations,
                          double *censored) noexcept nogil:
     """Spread P(enter m at s | Y) over the ends of the segment; `spell` holds its emissions."""
-    cdef int64_t i = g.node_states[m], k, t, r, first
+    cdef int64_t i = g.node_states[m], k, t = s, r, first
     cdef int64_t n = walk(g, w, m, s, min(T, s + g.D), e)
-    cdef double x, p, covering = 0.0, value = w.enter[s * g.N + m], mass = w.mass[m]
+    cdef double p, unit, covering = 0.0
     if g.stay_costs != NULL:
         pay(g, w, s, n, e)
+    for k in range(n):
+        while t < w.run_end[k]:
+            r = i * g.D + t - s
+            w.share[t - s] = w.spell[t - s] - w.paid[t - s] + (
+                g.log_durations[r] + w.end[w.run_node[k] * T + t] if t < T - 1
+                else g.log_survival[r] + g.log_final[w.run_node[k]])
+            t += 1
+    unit = w.mass[m] / exponentials(w.share, t - s)
     for k in range(n - 1, -1, -1):
         first = s if k == 0 else w.run_end[k - 1]
         for t in range(w.run_end[k] - 1, first - 1, -1):
             r = i * g.D + t - s
+            p = unit * w.share[t - s]
             if t < T - 1:
-                x = (g.log_durations[r] + w.end[w.run_node[k] * T + t] + w.spell[t - s]
-                     - w.paid[t - s] - value)
-                p = mass * exp(x) if x > LOG_RARE else 0.0
                 w.open[w.run_node[k] * T + t] += p
                 if durations != NULL:
                     durations[r] += weight * p
-            else:
-                x = (g.log_survival[r] + w.spell[t - s] + g.log_final[w.run_node[k]]
-                     - w.paid[t - s] - value)
-                p = mass * exp(x)
-                if censored != NULL:
-                    censored[r] += weight * p
+            elif censored != NULL:
+                censored[r] += weight * p
             covering += p
             gamma[(origin + t) * g.S + i] += covering
 
 
-cdef void forward(const Segments *g, Work *w, int64_t origin, int64_t T, double log_z,
-                  double weight, double *gamma, double *transitions, double *durations,
+cdef void first_masses(const Segments *g, Work *w) noexcept nogil:
+    """P(enter m at the first step | Y)."""
+    cdef int64_t i, m
+    cdef double total
+    for i in range(g.S):
+        m = g.start_nodes[i]
+        w.share[i] = g.log_start[i] + w.enter[m] if m >= 0 else -INFINITY
+    total = exponentials(w.share, g.S)
+    for i in range(g.S):
+        if g.start_nodes[i] >= 0:
+            w.mass[g.start_nodes[i]] = w.share[i] / total
+
+
+cdef void forward(const Segments *g, Work *w, int64_t origin, int64_t T, double weight,
+                  double *gamma, double *transitions, double *durations,
                   double *censored) noexcept nogil:
     """Posterior masses of segments, from the first step to the last."""
-    cdef int64_t s, m, n, i, k, e = 0, spelled
+    cdef int64_t s, m, n, i, k, e = 0, spelled, first, stop
     cdef double p, x, total
     cdef double *row
     memset(w.open, 0, g.N * T * sizeof(double))
@@ -303,19 +333,19 @@ cdef void forward(const Segments *g, Work *w, int64_t origin, int64_t T, double 
         e = epoch_of(&g.epochs, s, e)
         memset(w.mass, 0, g.N * sizeof(double))
         if s == 0:
-            for i in range(g.S):
-                m = g.start_nodes[i]
-                if m >= 0:
-                    w.mass[m] = exp(g.log_start[i] + w.enter[m] - log_z)
+            first_masses(g, w)
         else:
             for n in range(g.N):
                 x = w.open[n * T + s - 1]
                 if x < RARE:
                     continue
-                for k in range(g.indptr[e * (g.N + 1) + n], g.indptr[e * (g.N + 1) + n + 1]):
-                    m = g.targets[k]
-                    p = x * exp(g.log_weights[k] + w.enter[s * g.N + m] - w.end[n * T + s - 1])
-                    w.mass[m] += p
+                first, stop = g.indptr[e * (g.N + 1) + n], g.indptr[e * (g.N + 1) + n + 1]
+                for k in range(first, stop):
+                    w.share[k - first] = g.log_weights[k] + w.enter[s * g.N + g.targets[k]]
+                x /= exponentials(w.share, stop - first)
+                for k in range(first, stop):
+                    p = x * w.share[k - first]
+                    w.mass[g.targets[k]] += p
                     if transitions != NULL:
                         transitions[g.base_edges[k]] += weight * p
         spelled = -1
@@ -344,6 +374,7 @@ cdef int new_work(Work *w, const Segments *g, Memory memory, int64_t T) except -
     w.spell = memory.table(1, g.D)
     w.mass = memory.table(1, g.N)
     w.lasting = memory.table(1, g.D)
+    w.share = memory.table(1, max(g.D, g.N, g.S))  # edges of a node lead to different ones
     w.paid = memory.table(1, g.D)
     memset(w.paid, 0, g.D * sizeof(double))
     w.run_node = <int32_t *> memory.room(g.D * sizeof(int32_t))
@@ -414,7 +445,7 @@ def segment_posteriors(SemiLayout layout,                 # IN
             if gamma is None or log_z[s] == -INFINITY:
                 continue
             weight = 1.0 if seq_weights is None else seq_weights[s]
-            forward(&g, &w, offsets[s], T, log_z[s], weight, &gamma[0, 0],
+            forward(&g, &w, offsets[s], T, weight, &gamma[0, 0],
                     &transitions[0, 0] if counting else NULL,
                     &durations[0, 0] if counting else NULL,
                     &censored[0, 0] if counting else NULL)
