@@ -1,11 +1,20 @@
 """Constrained hidden Markov models: exact inference and learning when labels obey rules."""
+# ruff: noqa: E402, since scikit-learn is imported before our own modules
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-# Here, where few frames are on the stack: Python maps memory for its frames in small pieces, and
-# imports from deep within ours happened to map and unmap a piece 30,000 times, for 0.2 seconds.
-import sklearn.base  # noqa: F401
+
+def _import_scikit_learn():
+    import sklearn.base  # noqa: F401
+
+
+# Python keeps its frames in chunks of 16 KiB, and gives a chunk back when it is empty. Depending on
+# how deep the stack is, a call that an import makes 30,000 times can be just the one that needs a
+# new chunk, and the import then takes up to twice as long. A frame that asks for more than a
+# chunk holds gets a large one, with room in it for all the calls from there.
+_import_scikit_learn.__code__ = _import_scikit_learn.__code__.replace(co_stacksize=1 << 15)
+_import_scikit_learn()
 
 from ._version import __version__ as __version__
 from .constraints.compile import compile, satisfies
