@@ -58,8 +58,8 @@ class AskingMixin:
     def _filter(self, sequences):
         frames, offsets = self._frames(sequences), sequences.offsets
         proba = self._chain().filter(frames, offsets, n_jobs=self.n_jobs)
-        last = proba[:, 0].take(offsets[1:] - 1)
-        if (last != last).any():  # what is dead stays so
+        last = proba[-1:, 0] if sequences.n_sequences == 1 else proba[offsets[1:] - 1, 0]
+        if np.isnan(last[last.argmin()]):  # what is dead stays so
             # from there on without constraints, as a stream goes on
             dead = np.isnan(proba[:, 0])
             bad = np.unique(np.searchsorted(offsets, np.flatnonzero(dead), side="right") - 1)

@@ -265,9 +265,10 @@ class Chain(ScoredChain):
 
     @cached_property
     def live(self):
-        """Which nodes are live at each step, and at which steps all of them are."""
+        """Which nodes are live at each step, at which steps all of them are, and whether always."""
         live = Live(self.graph).table
-        return live, live.all(axis=1).astype(np.uint8)
+        all_live = live.all(axis=1)
+        return live, all_live.astype(np.uint8), bool(all_live.all())
 
     def has(self, startprob, transmat):
         """Whether these are the chain's parameters."""
@@ -342,8 +343,7 @@ class Chain(ScoredChain):
     def filter(self, frames, offsets, *, n_jobs=None):
         """P(x_t | y_0..y_t, a completion is feasible), (n_steps, S); NaN once no path is left."""
         self._check(frames, offsets)
-        by_node = partial(self.by_node, frames=frames)
-        return filter_marginals(self, frames, offsets, by_node, n_jobs)
+        return filter_marginals(self, frames, offsets, n_jobs)
 
     def draw_paths(self, frames, n_paths, random_state):
         """Draws of feasible paths of one sequence, (n_paths, T) state indices.

@@ -12,41 +12,41 @@ from .settings import settings
 SMALLEST_IN_SUMS = 2.0**-100  # of weights, for causal_sums
 
 
-def filter_marginals(chain, frames, offsets, by_node, n_jobs):
-    """P(x_t | y_0..y_t, a completion is feasible), (n_steps, S); NaN once no path is left.
-
-    ``by_node(table)`` lays out a table for the kernels.
-    """
+def filter_marginals(chain, frames, offsets, n_jobs):
+    """P(x_t | y_0..y_t, a completion is feasible), (n_steps, S); NaN once no path is left."""
     graph, out = chain.graph, np.empty((frames.n_steps, chain.graph.n_states))
-    live, all_live = chain.live
+    live, all_live, always = chain.live
     sums = graph.n_edges > 0 and chain.smallest_weight >= SMALLEST_IN_SUMS and not chain.only_logs
-    redo = np.ones(len(offsets) - 1, dtype=np.uint8)
+    redo = np.empty(len(offsets) - 1, dtype=np.uint8)
     table, wide, lossy, in_lanes = None, False, None, False
     if sums and frames.index is not None:
         table, _, lossy = scale_rows(frames.table, chain.smallest_weight)
-        if all_live.all() and not lossy.any():
+        if always and len(redo) > 1 and not lossy.any():
             in_lanes = _filter_in_lanes(chain, frames.index, table, offsets, n_jobs, redo, out)
             if in_lanes and not redo.any():
                 return out
-        table, wide = by_node(table)
+        table, wide = chain.by_node(table, frames)
 
     def run(begin, end):
-        if sums:
-            causal_sums(
-                graph.layout, chain.sum_entries, chain.weights, graph.ahead.slot, chain.first,
-                chain.log_start, frames.table, table, wide, lossy, frames.index, offsets, begin,
-                end, live, all_live, chain.smallest_weight, redo, out,
-            )  # fmt: skip
-        for s in begin + np.flatnonzero(redo[begin:end]):
-            causal_marginals(
-                graph.layout, chain.log_weights, chain.log_start, frames.table, frames.index,
-                offsets, s, s + 1, live, out,
-            )  # fmt: skip
+        left = not sums or causal_sums(
+            graph.layout, chain.sum_entries, chain.weights, graph.ahead.slot, chain.first,
+            chain.log_start, frames.table, table, wide, lossy, frames.index, offsets, begin, end,
+            live, all_live, chain.smallest_weight, redo, out,
+        )  # fmt: skip
+        for s in range(begin, end) if left else ():
+            if redo[s] or not sums:
+                causal_marginals(
+                    graph.layout, chain.log_weights, chain.log_start, frames.table, frames.index,
+                    offsets, s, s + 1, live, out,
+                )  # fmt: skip
 
-    if not in_lanes:
+    if in_lanes:
+        for s in redo.nonzero()[0]:
+            run(s, s + 1)
+    elif len(redo) == 1:  # of a short one, to share the work would take as long as a part of it
+        run(0, 1)
+    else:
         spread(run, offsets, n_jobs)
-    for s in redo.nonzero()[0] if in_lanes else ():
-        run(s, s + 1)
     return out
 
 
@@ -57,12 +57,8 @@ def _filter_in_lanes(chain, index, table, offsets, n_jobs, redo, out):
     order = lanes_order(offsets, 0 if few else None)
     if order is None:
         return False
-    first = None
-    if graph.n_nodes > graph.n_states or (graph.node_states != np.arange(graph.n_nodes)).any():
-        first = np.searchsorted(graph.node_states, np.arange(graph.n_states + 1)).astype(np.int32)
     with Allowed(threads_of(n_jobs, offsets[-1])):
         lanes_filter(
-            graph.layout, chain.weights, chain.first, table, index, offsets, order, first, redo,
-            out,
-        )  # fmt: skip
+            graph.layout, chain.weights, chain.first, table, index, offsets, order, redo, out
+        )
     return True

@@ -109,7 +109,8 @@ def test_definition():
 @pytest.mark.parametrize("rule", [None, Precedence(0, 1), AtMostVisits(2, 4)])
 def test_eight_sequences_at_a_time_are_as_one_by_one(rule, instruction_sets, monkeypatch):
     rng = np.random.default_rng(0)
-    for S, longest in ((2, 70), (5, 3000), (8, 40), (9, 40), (17, 33)):
+    for S, longest in ((2, 70), (3, 40), (4, 40), (5, 3000), (6, 9), (7, 9), (8, 40), (9, 40),
+                       (17, 33)):  # fmt: skip
         A = rng.dirichlet(np.ones(S), S)
         chain = ConstrainedHMM.from_parameters(
             A[0], A, constraints=rule if S > 2 else None
@@ -127,6 +128,25 @@ def test_eight_sequences_at_a_time_are_as_one_by_one(rule, instruction_sets, mon
             for n_jobs in (1, 2):
                 found = chain.filter(frames, offsets, n_jobs=n_jobs)
                 assert_allclose(found, expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("gone", [[0], [2], [1, 4], [3, 4]])
+def test_a_state_without_a_node_has_no_mass_in_lanes(gone, instruction_sets):
+    rng = np.random.default_rng(0)
+    for rule in (None, AtMostVisits([0, 2, 3], 2)):
+        start, A = np.full(5, 0.2), rng.dirichlet(np.ones(5), 5)
+        start[gone], A[:, gone] = 0, 0
+        start, A = start / start.sum(), A / A.sum(axis=1, keepdims=True)
+        chain = ConstrainedHMM.from_parameters(start, A, constraints=rule)._chain()
+        table, index = rng.normal(size=(4, 5)), rng.integers(4, size=90).astype(np.int32)
+        offsets = np.arange(0, 91, 5)
+        expected = [chain.filter(Frames(table, index[a:b]), np.array([0, b - a]))
+                    for a, b in pairwise(offsets)]  # fmt: skip
+        for k in instruction_sets.values():
+            instructions.use_instruction_set(k)
+            found = chain.filter(Frames(table, index), offsets)
+            assert_allclose(found, np.concatenate(expected), rtol=0, atol=1e-12)
+            assert (found[:, gone] == 0).all()
 
 
 def test_sequences_that_lanes_cannot_hold_are_done_again(monkeypatch):

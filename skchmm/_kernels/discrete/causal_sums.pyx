@@ -13,8 +13,8 @@ from libc.string cimport memset
 
 from ..shared.emit cimport BATCH, Emit, emit_row, run_length
 from ..shared.interrupt cimport Watch, check, new_watch, stopped
-from ..shared.layout cimport Blocks, Graph, Layout, blocks_of, edges_into, epoch_of, frame
-from ..shared.layout cimport step_work
+from ..shared.layout cimport Blocks, Graph, Layout, blocks_of, edges_into, epoch_of, first_nodes
+from ..shared.layout cimport frame, step_work
 from ..shared.memory cimport Memory
 from ..shared.scaling cimport log_lossy
 from ..simd.instructions cimport instructions_in_use
@@ -357,18 +357,6 @@ cdef void lay_out_weights(const Graph *g, const double *edge_weights,
             out[8 * g.sources[k] + m] = edge_weights[k]
 
 
-cdef const int32_t *first_nodes(const Graph *g, int32_t *out) noexcept nogil:
-    """The first node of every state, and the number of nodes; they are in the order of states."""
-    cdef int32_t i
-    cdef int64_t m = 0
-    for i in range(g.n_states):
-        while m < g.n_nodes and g.node_states[m] < i:
-            m += 1
-        out[i] = <int32_t> m
-    out[g.n_states] = <int32_t> g.n_nodes
-    return out
-
-
 def causal_sums(Layout layout,                     # IN
                 const double[::1] weights,         # IN, by entry of the blocks of targets
                 const double[::1] edge_weights,    # IN, one an edge, zero or at least 2^-100
@@ -387,18 +375,22 @@ def causal_sums(Layout layout,                     # IN
                 double smallest,                   # IN, the smallest weight
                 uint8_t[::1] redo,                 # OUT, 1: needs logarithms
                 double[:, ::1] out):               # OUT (n_steps, S), NaN once no path is left
-    """Fill the rows of sequences begin..end-1 of a graph that has nodes and edges."""
+    """Fill the rows of sequences begin..end-1 of a graph that has nodes and edges.
+
+    Whether one of them needs logarithms.
+    """
     cdef const Graph *g = &layout.graph
     cdef Model model
     cdef Emit emit
     cdef Units units
     cdef int64_t s
+    cdef bint left = False
     cdef Watch watch = new_watch(2 * step_work(g))
     cdef Memory memory = Memory()
     cdef double *two = memory.rows(2, g.stride)
     cdef int64_t *exponents = <int64_t *> memory.room(2 * g.stride * sizeof(int64_t))
     if begin == end:
-        return
+        return False
     units.of = <int64_t *> memory.room(g.stride * sizeof(int64_t))
     units.n_weights = weights.shape[0]
     units.weights = memory.table(1, units.n_weights)
@@ -427,6 +419,8 @@ def causal_sums(Layout layout,                     # IN
         for s in range(begin, end):
             redo[s] = not filtered(g, &model, &emit, offsets[s], offsets[s + 1] - offsets[s], two,
                                    exponents, &units, &out[offsets[s], 0], &watch)
+            left = left or redo[s]
             if stopped(&watch, 1):
                 break
         check()
+    return left

@@ -8,53 +8,60 @@
 #include "simd/each.h"
 
 #define lanes_filter_run(...) DISPATCH(lanes_filter_run)(__VA_ARGS__)
+#define lanes_filter_few(...) DISPATCH(lanes_filter_few)(__VA_ARGS__)
 #define lanes_put_first(...) DISPATCH(lanes_put_first)(__VA_ARGS__)
 
 #else
 
-/* Probabilities of the states, from a row of nodes with these factors, to where `out` has a place for
- * a lane; that place goes on. `end`: what lies there belongs to others. `first` has the first node of
+/* Probabilities of the states, from a row of nodes with these factors. `first` has the first node of
  * every state and, after it, the number of nodes; it is NULL where a node is a state. */
-TARGET INLINE void NAME(lanes_put)(int64_t n_states, const int32_t *first, const double *row,
-                                   const double *factors, int active, double **out,
+TARGET INLINE void NAME(state_row)(int64_t n_states, const int32_t *first, const double *row,
+                                   W8 factor, double *out)
+{
+    for (int64_t i = 0; i < n_states; i++) {
+        W8 mass = SPREAD(0.0);
+        if (!first)
+            mass = LOAD(row + 8 * i);
+        else
+            for (int32_t m = first[i]; m < first[i + 1]; m++)
+                mass = ADD(mass, LOAD(row + 8 * m));
+        STORE(out + 8 * i, MUL(mass, factor));
+    }
+}
+
+/* n numbers of every lane, and room for 8 more, to where `out` has a place for the lane; that place
+ * goes on. `end`: what lies there belongs to others. */
+TARGET static void NAME(lanes_put)(int64_t n, const double *numbers, int active, double **out,
                                    double *const *end)
 {
-    const W8 factor = LOAD(factors);
-    for (int64_t i = 0; i < n_states; i += 8) {
-        W8 states[8];
-        for (int j = 0; j < 8; j++) {
-            states[j] = SPREAD(0.0);
-            if (i + j >= n_states)
-                continue;
-            if (!first) {
-                states[j] = MUL(LOAD(row + 8 * (i + j)), factor);
-                continue;
-            }
-            for (int32_t m = first[i + j]; m < first[i + j + 1]; m++)
-                states[j] = ADD(states[j], LOAD(row + 8 * m));
-            states[j] = MUL(states[j], factor);
-        }
-        TRANSPOSE(states);
+    for (int64_t i = 0; i < n; i += 8) {
+        W8 x[8];
+        for (int j = 0; j < 8; j++)
+            x[j] = LOAD(numbers + 8 * (i + j));
+        TRANSPOSE(x);
         for (int l = 0; l < active; l++) {
             double *place = out[l] + i;
             if (end[l] - place >= 8)
-                STORE(place, states[l]); /* the next row is written over what is too much */
+                STORE(place, x[l]); /* what comes next is written over what is too much */
             else
-                STORE_HEAD(place, states[l], n_states - i);
+                STORE_HEAD(place, x[l], n - i);
         }
     }
     for (int l = 0; l < active; l++)
-        out[l] += n_states;
+        out[l] += n;
 }
 
 TARGET static void NAME(lanes_put_first)(int64_t n_states, const int32_t *first, const double *row,
-                                         const double *factors, int active, double **out,
-                                         double *const *end)
-{ NAME(lanes_put)(n_states, first, row, factors, active, out, end); }
+                                         const double *factors, int active, double *put,
+                                         double **out, double *const *end)
+{
+    NAME(state_row)(n_states, first, row, LOAD(factors), put);
+    NAME(lanes_put)(n_states, put, active, out, end);
+}
 
 /* n steps of the first `active` lanes, each from the row before it; the rows in turn are `here` and
  * `there`. Returns the last one, which sums to 1. Lanes in which a positive sum, or all of a row, was
- * below floor are added to `small`. */
+ * below floor are added to `small`. `put` is room for what is written to `out`, and for 8 more. */
 #define SUM(i, sum)                                         \
     do {                                                    \
         least = LEAST(sum, least);                          \
@@ -87,23 +94,22 @@ TARGET static void NAME(lanes_put_first)(int64_t n_states, const int32_t *first,
 TARGET static double *NAME(lanes_filter_run)(const Side *g, const double *weights, int64_t n,
                                              int64_t n_states, const int32_t *first,
                                              const double *emit, double floor, int active,
-                                             double *here, double *there, double **out,
-                                             double *const *end, int *small)
+                                             double *here, double *there, double *put,
+                                             double **out, double *const *end, int *small)
 {
-    W8 least = SPREAD(INFINITY), factor = SPREAD(1.0);
-    double factors[8];
+    W8 least = SPREAD(INFINITY), lowest = least, factor = SPREAD(1.0);
     for (int64_t t = 0; t < n; t++, emit += 8 * n_states) {
         W8 total = SPREAD(0.0);
         ALL_NODES(ONE, FOUR);
-        *small |= ABOVE(SPREAD(floor), total);
+        lowest = MIN(total, lowest);
         factor = DIV(SPREAD(1.0), total);
-        STORE(factors, factor);
-        NAME(lanes_put)(n_states, first, there, factors, active, out, end);
+        NAME(state_row)(n_states, first, there, factor, put + 8 * t * n_states);
         double *swap = here;
         here = there;
         there = swap;
     }
-    *small |= ABOVE(SPREAD(floor), least);
+    NAME(lanes_put)(n * n_states, put, active, out, end);
+    *small |= ABOVE(SPREAD(floor), lowest) | ABOVE(SPREAD(floor), least);
     for (int64_t m = 0; m < g->n_nodes; m++)
         STORE(here + 8 * m, MUL(LOAD(here + 8 * m), factor));
     return here;
@@ -111,5 +117,65 @@ TARGET static double *NAME(lanes_filter_run)(const Side *g, const double *weight
 #undef SUM
 #undef ONE
 #undef FOUR
+
+/* The same where a row of K nodes stays in registers; K is a constant of the compiler. weights(m, n),
+ * (K, 8), is that of the edge from n to m, or 0; `states` are places in a row of emissions. */
+TARGET INLINE void NAME(few_nodes)(const int K, const double *weights, const int32_t *states,
+                                   int64_t n, int64_t n_states, const int32_t *first,
+                                   const double *emit, double floor, int active, double *here,
+                                   double *put, double **out, double *const *end, int *small)
+{
+    W8 row[8], least = SPREAD(INFINITY), lowest = least, factor = SPREAD(1.0);
+    for (int m = 0; m < K; m++)
+        row[m] = LOAD(here + 8 * m);
+    for (int64_t t = 0; t < n; t++, emit += 8 * n_states) {
+        W8 sums[8], total = SPREAD(0.0);
+        for (int m = 0; m < K; m++)
+            sums[m] = MUL(row[0], SPREAD(weights[8 * m]));
+        for (int j = 1; j < K; j++)
+            for (int m = 0; m < K; m++)
+                sums[m] = FMA(row[j], SPREAD(weights[8 * m + j]), sums[m]);
+        for (int m = 0; m < K; m++) {
+            least = LEAST(sums[m], least);
+            row[m] = MUL(sums[m], LOAD(emit + states[m]));
+            total = ADD(total, row[m]);
+        }
+        lowest = MIN(total, lowest);
+        factor = DIV(SPREAD(1.0), total);
+        if (first) {
+            for (int m = 0; m < K; m++)
+                STORE(here + 8 * m, row[m]);
+            NAME(state_row)(n_states, first, here, factor, put + 8 * t * n_states);
+        } else {
+            for (int m = 0; m < K && m < n_states; m++)
+                STORE(put + 8 * (t * n_states + m), MUL(row[m], factor));
+        }
+    }
+    NAME(lanes_put)(n * n_states, put, active, out, end);
+    *small |= ABOVE(SPREAD(floor), lowest) | ABOVE(SPREAD(floor), least);
+    for (int m = 0; m < K; m++)
+        STORE(here + 8 * m, MUL(row[m], factor));
+}
+
+TARGET static void NAME(lanes_filter_few)(int64_t K, const double *weights, const int32_t *states,
+                                          int64_t n, int64_t n_states, const int32_t *first,
+                                          const double *emit, double floor, int active,
+                                          double *here, double *put, double **out,
+                                          double *const *end, int *small)
+{
+#define RUN(K)                                                                                  \
+    NAME(few_nodes)(K, weights, states, n, n_states, first, emit, floor, active, here, put, out, \
+                    end, small)
+    switch (K) {
+    case 1:
+    case 2: RUN(2); break;
+    case 3: RUN(3); break;
+    case 4: RUN(4); break;
+    case 5: RUN(5); break;
+    case 6: RUN(6); break;
+    default: RUN(8);
+    }
+#undef RUN
+}
 
 #endif

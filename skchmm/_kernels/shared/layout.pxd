@@ -74,6 +74,18 @@ cdef inline const int32_t *edges_into(const Graph *g, int64_t e) noexcept nogil:
     return g.indptr + e * (g.n_nodes + 1)
 
 
+cdef inline const int32_t *first_nodes(const Graph *g, int32_t *out) noexcept nogil:
+    """The first node of every state, and the number of nodes; they are in the order of states."""
+    cdef int32_t i
+    cdef int64_t m = 0
+    for i in range(g.n_states):
+        while m < g.n_nodes and g.node_states[m] < i:
+            m += 1
+        out[i] = <int32_t> m
+    out[g.n_states] = <int32_t> g.n_nodes
+    return out
+
+
 cdef inline int64_t step_work(const Graph *g) noexcept nogil:
     """What a step passes through: edges, of the epoch that has most, and nodes."""
     cdef int64_t e, most = 0
