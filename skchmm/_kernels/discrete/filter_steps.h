@@ -105,6 +105,7 @@ TARGET INLINE int NAME(few_nodes)(const int K, int64_t n, const double *dense, c
     W8 weights[8], now = LOAD(row), least = SPREAD(INFINITY), known = least, most = SPREAD(0.0);
     W8 share = shares ? LOAD(shares) : SPREAD(1.0), safe = sure ? LOAD(sure) : SPREAD(1.0);
     W8 lowest = least, seen = now;
+    const int chains = K > 6 ? 4 : 2; /* sums that do not wait for each other */
     for (int k = 0; k < K; k++)
         weights[k] = LOAD(dense + 8 * k);
     for (int64_t begin = 0; begin < n; begin += 8) {
@@ -114,11 +115,13 @@ TARGET INLINE int NAME(few_nodes)(const int K, int64_t n, const double *dense, c
             W8 from[8];
             for (int k = 0; k < K; k++)
                 from[k] = LANE(now, k);
-            W8 even = MUL(from[0], weights[0]), odd = MUL(from[1], weights[1]);
-            for (int k = 2; k < K; k += 2)
-                even = FMA(from[k], weights[k], even);
-            for (int k = 3; k < K; k += 2)
-                odd = FMA(from[k], weights[k], odd);
+            W8 part[4];
+            for (int k = 0; k < chains; k++)
+                part[k] = MUL(from[k], weights[k]);
+            for (int k = chains; k < K; k++)
+                part[k % chains] = FMA(from[k], weights[k], part[k % chains]);
+            W8 even = chains == 4 ? ADD(part[0], part[2]) : part[0];
+            W8 odd = chains == 4 ? ADD(part[1], part[3]) : part[1];
             W8 emit = LOAD(table + 8 * (rows ? rows[begin + t] : begin + t));
             /* what the next step waits for leaves the sum itself out */
             now = FMA(even, emit, MUL(odd, emit));
