@@ -73,9 +73,11 @@ TARGET static void NAME(rebalance)(const Shape *shape, End *end, int64_t at)
 }
 
 /* What rows that were left by the other end are multiplied by, so that products of both are those of
- * the numbers they stand for but for one power of two. */
+ * the numbers they stand for but for one power of two. Nothing of what would be faint is left: products
+ * that are hardly doubles any more take many times as long. */
 TARGET INLINE void NAME(scales)(const int V, const End *end, W8 *scale)
 {
+    const W8 faint = SPREAD(FAINT);
     W8 sum[2], top = SPREAD(2.0 * UNKNOWN);
     for (int v = 0; v < V; v++) {
         sum[v] = ADD(LOAD(end->exponents + 8 * v), LOAD(end->theirs + 8 * v));
@@ -83,5 +85,5 @@ TARGET INLINE void NAME(scales)(const int V, const End *end, W8 *scale)
     }
     top = SPREAD(LARGEST(top));
     for (int v = 0; v < V; v++)
-        scale[v] = POWER(MAX(SUB(sum[v], top), SPREAD(-MOST_POWER)));
+        scale[v] = PICK(SUB(sum[v], top), faint, POWER(MAX(SUB(sum[v], top), faint)), SPREAD(0.0));
 }

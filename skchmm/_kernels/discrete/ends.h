@@ -70,5 +70,6 @@ enum { WALK, LEAVE, FINISH, COUNT };
 #define FLOOR 1e-200
 #define FLOOR_UNEVEN 1e-140
 #define MOST_POWER 1000.0
+#define FAINT (-600.0) /* the power of two, of a marginal, below which it is 0 */
 
 #endif

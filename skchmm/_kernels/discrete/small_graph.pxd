@@ -58,7 +58,8 @@ cdef inline bint find_band(const Graph *g, Places *p) noexcept nogil:
     cdef int64_t m, n, k, left_out = -1, n_edges = g.indptr[g.n_nodes] - g.indptr[0]
     cdef int32_t successor[MOST]
     cdef bint first[MOST]
-    if n_edges > 2 * g.n_nodes or g.n_nodes < 4:
+    # Where nodes are states, a few of them, to put marginals in order takes longer than it saves.
+    if n_edges > 2 * g.n_nodes or g.n_nodes < (7 if g.plain else 4):
         return False
     if not lines_up(g, -1, successor):
         left_out = g.indptr[0]
