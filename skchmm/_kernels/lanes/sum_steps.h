@@ -5,7 +5,7 @@
 #include "lanes/side.h"
 
 /* Sums of 8 sequences are kept within these bounds. */
-#define LANES_LOW 1e-30
+#define LANES_LOW 1e-60
 #define LANES_HIGH 1e20
 /* Ratios below e^-this are not held: exponents would grow beyond the whole numbers of doubles. */
 #define LANES_RATIO 1e8
@@ -99,11 +99,11 @@ TARGET static int NAME(lanes_exp)(int64_t n, int64_t n_states, double log_lossy,
  * in low and high. Weights are (edges, 8). */
 #define BEGIN SPREAD(0.0)
 #define TAKE(sum, edge) sum = FMA(from, LOAD(weights + 8 * (edge)), sum)
-#define FINISH(i, sum)                                            \
-    do {                                                          \
-        smallest = MIN(smallest, PICK(sum, zero, sum, infinity)); \
-        largest = MAX(largest, sum);                              \
-        STORE(out + NODE(i), MUL(sum, LOAD(emit + STATE(i))));    \
+#define FINISH(i, sum)                                         \
+    do {                                                       \
+        smallest = LEAST(sum, smallest);                       \
+        largest = MAX(largest, sum);                           \
+        STORE(out + NODE(i), MUL(sum, LOAD(emit + STATE(i)))); \
     } while (0)
 TARGET static int64_t NAME(lanes_sum_run)(const Side *g, const double *weights, int64_t n,
                                           int64_t n_states, const double *emit, double *here,
@@ -129,22 +129,28 @@ TARGET static int64_t NAME(lanes_sum_run)(const Side *g, const double *weights, 
 }
 #undef FINISH
 
-/* The marginals of a step: alpha beta of the nodes of each state divided by their sum, which is 1 but
- * for rounding. Returns 1 / sum; gamma goes down a row. v = emit beta. */
-TARGET static inline W8 NAME(lanes_gamma)(const Side *g, int64_t n_states, int active,
-                                          const double *alpha, const double *emit,
-                                          double **gamma, const double *beta, double *by_state,
-                                          double *v)
+/* joint = alpha beta and v = emit beta, of the nodes of a step. */
+TARGET INLINE void NAME(lanes_join)(const Side *g, const double *alpha, const double *emit,
+                                    const double *beta, double *joint, double *v)
+{
+    for (int64_t m = 0; m < g->n_nodes; m++) {
+        W8 after = LOAD(beta + 8 * m);
+        STORE(joint + 8 * m, MUL(LOAD(alpha + 8 * m), after));
+        STORE(v + 8 * m, MUL(LOAD(emit + 8 * g->states[m]), after));
+    }
+}
+
+/* The marginals of a step: `joint` of the nodes of each state divided by its sum, which is 1 but for
+ * rounding. Returns 1 / sum; gamma goes down a row. */
+TARGET INLINE W8 NAME(lanes_gamma)(const Side *g, int64_t n_states, int active,
+                                   const double *joint, double **gamma, double *by_state)
 {
     W8 mass = SPREAD(0.0);
     int64_t m = 0;
     for (int64_t i = 0; i < n_states; i++) {
-        W8 here = LOAD(emit + 8 * i), sum = SPREAD(0.0);
-        for (; m < g->n_nodes && g->states[m] == i; m++) {
-            W8 after = LOAD(beta + 8 * m);
-            sum = FMA(LOAD(alpha + 8 * m), after, sum);
-            STORE(v + 8 * m, MUL(here, after));
-        }
+        W8 sum = SPREAD(0.0);
+        for (; m < g->n_nodes && g->states[m] == i; m++)
+            sum = ADD(sum, LOAD(joint + 8 * m));
         mass = ADD(mass, sum);
         STORE(by_state + 8 * i, sum);
     }
@@ -165,9 +171,11 @@ TARGET static inline W8 NAME(lanes_gamma)(const Side *g, int64_t n_states, int a
 /* The marginals of the first step. */
 TARGET static void NAME(lanes_first)(const Side *g, int64_t n_states, int active,
                                      const double *alpha, const double *emit, double **gamma,
-                                     const double *beta, double *by_state, double *v)
+                                     const double *beta, double *by_state, double *joint,
+                                     double *v)
 {
-    NAME(lanes_gamma)(g, n_states, active, alpha, emit, gamma, beta, by_state, v);
+    NAME(lanes_join)(g, alpha, emit, beta, joint, v);
+    NAME(lanes_gamma)(g, n_states, active, joint, gamma, by_state);
 }
 
 /* counts(edge, lane) += weight * sum over n steps of alpha(source) v(target); alpha at the last of
@@ -214,40 +222,68 @@ TARGET static void NAME(lanes_count)(const Side *g, const double *weights, int64
 }
 #undef COUNT
 
+/* One step back, from v: joint and v of the step before, or its beta for a run that other weights
+ * follow. Nodes without alpha, or with a marginal of 1e-180 or less, have nothing. */
+#define FINISH(i, sum)                                                                       \
+    do {                                                                                     \
+        W8 both = MUL(LOAD(alpha + NODE(i)), sum);                                           \
+        STORE(joint + NODE(i), PICK(both, least, both, zero));                               \
+        STORE(next + NODE(i), PICK(both, least, MUL(LOAD(emit + STATE(i)), sum), zero));     \
+    } while (0)
+TARGET INLINE void NAME(lanes_step_back)(const Side *g, const double *weights, const double *alpha,
+                                         const double *emit, const double *here, double *joint,
+                                         double *next)
+{
+    const W8 zero = SPREAD(0.0), least = SPREAD(1e-180);
+    ALL_NODES(ONE, FOUR);
+}
+#undef FINISH
+#define FINISH(i, sum) \
+    STORE(beta + NODE(i), PICK(MUL(LOAD(alpha + NODE(i)), sum), least, sum, zero))
+TARGET INLINE void NAME(lanes_last_back)(const Side *g, const double *weights, const double *alpha,
+                                         const double *here, double *beta)
+{
+    const W8 zero = SPREAD(0.0), least = SPREAD(1e-180);
+    ALL_NODES(ONE, FOUR);
+}
+#undef FINISH
+
 /* n steps back: writes the marginals of step t for the first `active` lanes, then takes beta from t
  * to t - 1. alpha, emit and gamma are given at the first t and go down from there. Rows of beta are
- * such that alpha . beta is 1 but for rounding; a node without alpha, or of which it would be 1e-180
- * or less, has none. counts(edge, lane), by source, are added to where given. v: LANES_STEPS rows. */
-#define FINISH(i, sum)              \
-    STORE(beta + NODE(i),           \
-          PICK(LOAD(alpha + NODE(i)), zero, PICK(sum, least, sum, zero), zero))
+ * such that alpha . beta is 1 but for rounding. counts(edge, lane), by source, are added to where
+ * given. v: LANES_STEPS + 1 rows. */
 TARGET static void NAME(lanes_back_run)(const Side *g, const double *weights, int64_t n,
                                         int64_t n_states, int active, const double *alpha,
                                         const double *emit, double **gamma, double *beta,
-                                        double *v, double *by_state, double *counts)
+                                        double *joint, double *v, double *by_state,
+                                        double *counts)
 {
-    const W8 zero = SPREAD(0.0), least = SPREAD(1e-200);
     const int64_t row = 8 * g->n_nodes;
-    double *here = v;
-    for (int64_t t = 0, kept = 0; t < n; t++) {
-        W8 scale = NAME(lanes_gamma)(g, n_states, active, alpha, emit, gamma, beta, by_state, here);
+    int64_t kept = 0;
+    NAME(lanes_join)(g, alpha, emit, beta, joint, v);
+    for (int64_t t = 0; t < n; t++) {
+        double *here = v + kept * row, *next = v + (counts ? kept + 1 : !kept) * row;
+        W8 scale = NAME(lanes_gamma)(g, n_states, active, joint, gamma, by_state);
         alpha -= row;
         emit -= 8 * n_states;
-        ALL_NODES(ONE, FOUR);
-        if (counts) {
-            for (int64_t m = 0; m < g->n_nodes; m++)
-                STORE(here + 8 * m, MUL(LOAD(here + 8 * m), scale));
-            kept++;
-            here += row;
-            if (kept == LANES_STEPS || t == n - 1) {
-                NAME(lanes_count)(g, weights, kept, alpha + (kept - 1) * row, v, counts);
-                kept = 0;
-                here = v;
-            }
+        if (t < n - 1)
+            NAME(lanes_step_back)(g, weights, alpha, emit, here, joint, next);
+        else
+            NAME(lanes_last_back)(g, weights, alpha, here, beta);
+        if (!counts) {
+            kept = !kept;
+            continue;
+        }
+        for (int64_t m = 0; m < row; m += 8)
+            STORE(here + m, MUL(LOAD(here + m), scale));
+        kept++;
+        if (kept == LANES_STEPS || t == n - 1) {
+            NAME(lanes_count)(g, weights, kept, alpha + (kept - 1) * row, v, counts);
+            memcpy(v, next, row * sizeof(double));
+            kept = 0;
         }
     }
 }
-#undef FINISH
 #undef TAKE
 #undef BEGIN
 #undef ONE

@@ -40,10 +40,11 @@ cdef extern from "lanes/sum_steps.h" nogil:
                           double *high)
     void lanes_back_run(const Side *, const double *weights, int64_t n, int64_t n_states,
                         int active, const double *alpha, const double *emit, double **gamma,
-                        double *beta, double *v, double *by_state, double *counts)
+                        double *beta, double *joint, double *v, double *by_state,
+                        double *counts)
     void lanes_first(const Side *, int64_t n_states, int active, const double *alpha,
                      const double *emit, double **gamma, const double *beta, double *by_state,
-                     double *v)
+                     double *joint, double *v)
 
 instructions = instructions_in_use()
 
@@ -53,7 +54,7 @@ cdef enum:
     COUNTS = 1 << 20             # and how many of these there are at most
 
 # A sum beyond these needs care; in uneven lanes weights were raised to the least.
-cdef double LOW = 1e-115, LOW_UNEVEN = 1e-40, HIGH = 1e140
+cdef double LOW = 1e-115, LOW_UNEVEN = 1e-75, HIGH = 1e140
 cdef double NEAR_LOW = 1e-20, NEAR_HIGH = 1e10
 cdef double CLOSE = 1e20
 
@@ -73,7 +74,8 @@ cdef struct Work:
     double *alpha                # one row before the first step, then one per step
     double *emit                 # (steps, n_states, 8)
     double *beta
-    double *v
+    double *joint                # alpha beta
+    double *v                    # emit beta
     double *by_state
     double *ends                 # (n_nodes, 8): beta at the end of each sequence
     double *counts               # (edges, 8), or NULL
@@ -318,14 +320,16 @@ cdef void backward(const Graph *g, const Model *p, const Group *group, Work *w,
                 care = True
                 last = t
         if t == 0:
-            lanes_first(&side, S, active, alpha, w.emit, rows, w.beta, w.by_state, w.v)
+            lanes_first(&side, S, active, alpha, w.emit, rows, w.beta, w.by_state, w.joint,
+                        w.v)
             break
         if w.x.n_events > 0:
             last = max(last, w.x.events[w.x.n_events - 1].t + 1)
         if w.x.stale and not care:
             weigh(&w.x, &w.back)
         lanes_back_run(&side, w.back.weights, t - last + 1, S, active, alpha,
-                       w.emit + (t - begin) * S * LANES, rows, w.beta, w.v, w.by_state, w.counts)
+                       w.emit + (t - begin) * S * LANES, rows, w.beta, w.joint, w.v, w.by_state,
+                       w.counts)
         if stopped(&w.watch, t - last + 1):
             return
         t = last - 1
@@ -393,7 +397,8 @@ cdef int new_work(const Job *job, Memory memory, const double *weights, int64_t 
     w.alpha = memory.table(w.chunk + 1, N)
     w.emit = memory.table(w.chunk, g.n_states * LANES)
     w.beta = memory.rows(1, N)
-    w.v = memory.rows(LANES_STEPS, N)
+    w.joint = memory.rows(1, N)
+    w.v = memory.rows(LANES_STEPS + 1, N)
     w.by_state = memory.rows(g.n_states, LANES)
     w.ends = memory.rows(1, N)
     if job.counts != NULL:
