@@ -96,6 +96,7 @@ static void near(const char *name, const double *x, const double *y)
 #define LANE_6(isa) lane_##isa(a, 6)
 #define UP_OF(isa) up_##isa(a, b)
 #define DOWN_OF(isa) down_##isa(a, b)
+#define TAKEN_OF(isa) taken_##isa(a, spots_at_##isa(at))
 #define FMA_OF(isa) fma_##isa(load_##isa(small), load_##isa(small + 1), load_##isa(small))
 #define ABOVE_OF(isa) above_##isa(a, b)
 #define EQUAL_OF(isa) equal_##isa(a, y[0])
@@ -162,6 +163,7 @@ ATTRIBUTES static void round_of_checks(void)
     BOTH("lane 6", LANE_6);
     BOTH("up", UP_OF);
     BOTH("down", DOWN_OF);
+    BOTH("taken", TAKEN_OF);
     NUMBERS("above", ABOVE_OF);
     NUMBERS("equal", EQUAL_OF);
     NUMBERS("between", BETWEEN_OF);

@@ -19,6 +19,9 @@ RULES = {
     "codons of one state": (GENE, Regex("UTR5+ START{3} CDS+ STOP{3} UTR3+")),
     "a loop of three": (list("abcde"), Regex("a+ b c d (b c d)* e+")),
     "two loops": (list("abcde"), Regex("(a b c)+ d+ (e b)+")),
+    "lines at both ends": (list("abc"), Regex("a{2} b+ c{3}")),
+    "a line in a circle": (list("abc"), Regex("(a{2} b c+)+")),
+    "a line of four": (list("ab"), Regex("a{4} b+")),
     "a dense graph of 9": (list("abcdefghi"), None),
     "a dense graph of 16": (list("abcdefghijklmnop"), None),
     "memory of one": (list("abcd"), [Precedence("a", "b"), Precedence("c", "d")]),
@@ -61,6 +64,9 @@ PATTERNS = {  # of the same rules, over the letters of the states
     "codons of one state": "a+b{3}c+d{3}e+",
     "a loop of three": "a+bcd(bcd)*e+",
     "two loops": "(abc)+d+(eb)+",
+    "lines at both ends": "aab+ccc",
+    "a line in a circle": "(aabc+)+",
+    "a line of four": "aaaab+",
 }
 
 
@@ -124,6 +130,43 @@ def test_long_sequences_from_both_ends(name, scale, instruction_sets):
         instructions.use_instruction_set(k)
         for frames in (Frames(table, index), Frames(table[index])):
             check(by_one_way("two_ended", chain, frames, offsets, weights), truth, offsets[-1])
+
+
+def random_pattern(rng, states):
+    """Runs of some states, of up to five steps or of any length; one at least is of any length."""
+    chosen = rng.permutation(states)[: rng.integers(1, len(states) + 1)]
+    counts = rng.integers(1, 6, len(chosen))
+    free = rng.random(len(chosen)) < 0.4
+    free[rng.integers(len(chosen))] = True
+    runs = [f"{s}+" if any_ else f"{s}{{{n}}}" for s, any_, n in zip(chosen, free, counts)]
+    return " ".join(runs) if rng.random() < 0.8 else "(" + " ".join(runs) + ")+"
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_lines_of_nodes(seed, instruction_sets):
+    """Runs of fixed lengths, in any order: one sequence after the other as in log space."""
+    rng = np.random.default_rng(seed)
+    S = rng.integers(1, 9)
+    states = list("abcdefgh"[:S])
+    model = ConstrainedHMM.from_parameters(
+        rng.dirichlet(np.ones(S)), rng.dirichlet(np.ones(S), size=S), states=states,
+        constraints=Regex(random_pattern(rng, states)),
+    )  # fmt: skip
+    chain = model._chain()
+    lengths = rng.permutation([2, 3, 5, 8, 13, 40, 41, 300, 701])
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    table = rng.normal(size=(12, S)) * rng.choice([0.3, 1.0, 4.0])
+    index = rng.integers(0, 12, offsets[-1])
+    truth = in_log_space(chain, Frames(table, index), offsets)
+    for frames in (Frames(table, index), Frames(table[index])):
+        for k in instruction_sets.values():
+            instructions.use_instruction_set(k)
+            with pytest.MonkeyPatch.context() as patch:
+                for other in ("delays", "lanes"):
+                    patch.setattr(sums.Sums, other, lambda self, chosen: chosen)
+                found = chain.smooth(frames, offsets)
+            np.testing.assert_allclose(found.log_z, truth.log_z, rtol=1e-12)
+            np.testing.assert_allclose(found.posteriors, truth.posteriors, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("way", ["two_ended", "blocks"])

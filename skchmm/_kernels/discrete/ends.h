@@ -5,17 +5,23 @@
 #include <stdint.h>
 
 #define MOST_PLACES 16
+#define MOST_DEPTH 4
+#define BELOW (8 * (MOST_DEPTH - 1)) /* numbers in the rows below the first */
 #define UNKNOWN (-1e30) /* the exponent of nothing */
 
 /* How the nodes of a graph lie in a row, and which edges a term of the sums is:
  *
  *     full: term k is place k, to all places
- *     band: a place to itself; the place before it (going back, after it); and one edge besides,
- *           if there is one, as the place that it comes from, to all places. */
+ *     band: a place to itself; the one place that leads to it (going back, that it leads to); and one
+ *           edge besides, if there is one, as the place that it comes from, to all places.
+ *
+ * In a band of 8 places each of them may be a *line*: up to MOST_DEPTH nodes that a path passes one
+ * after the other. Its first node is in the row, the others are below it, in rows of their own. */
 typedef struct {
-    int64_t n_nodes;
+    int64_t n_places;
     int64_t width; /* of a row: 8 or 16 places */
     int64_t n_terms;
+    int64_t depth; /* rows */
     int band;
 } Shape;
 
@@ -32,6 +38,10 @@ typedef struct {
     double *scaled;        /* the same times 2^(exponent of the source - that of the target) */
     const double *reach;   /* (width, width): 0 where a path leads from place k to m, or UNKNOWN */
     int64_t jump;          /* the source of the third term of a band */
+    const int32_t *from;   /* of each of 8 places, the one that leads to it */
+    const double *along;   /* (depth - 1, 8): weights of the edges within lines, into each row below */
+    const double *inside;  /* (depth - 1, 8): 1 where a line has a node in that row, */
+    const double *last;    /* (depth - 1, 8): and 1 where that is its last */
     const double *table;   /* emissions; a row is read to its width, though it may have less */
     int64_t stride;        /* of the table */
     const int32_t *rows;   /* of the table: for this step, and on from there or back */
@@ -43,6 +53,9 @@ typedef struct {
     int64_t step;          /* 1 ahead, -1 back, 0 idle */
     int64_t at;            /* the next step of the data */
     double row[MOST_PLACES];
+    double below[BELOW];
+    double past[BELOW];    /* what entered lines one step ago, two steps ago ..., times 2^-top */
+    double top;
     double exponents[MOST_PLACES];
     double theirs[MOST_PLACES]; /* the exponents of what the other end has left */
     double least[MOST_PLACES];  /* of the positive sums, since the exponents are as they are */

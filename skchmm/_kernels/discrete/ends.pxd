@@ -8,9 +8,10 @@ from .small_graph cimport MOST, Places
 
 cdef extern from "discrete/two_ended_steps.h" nogil:
     ctypedef struct Shape:
-        int64_t n_nodes
+        int64_t n_places
         int64_t width
         int64_t n_terms
+        int64_t depth
         bint band
 
     ctypedef struct Change:
@@ -22,6 +23,10 @@ cdef extern from "discrete/two_ended_steps.h" nogil:
         double *scaled
         const double *reach
         int64_t jump
+        const int32_t *from_ "from"
+        const double *along
+        const double *inside
+        const double *last
         const double *table
         int64_t stride
         const int32_t *rows
@@ -33,6 +38,9 @@ cdef extern from "discrete/two_ended_steps.h" nogil:
         int64_t step
         int64_t at
         double row[16]
+        double below[24]
+        double past[24]
+        double top
         double exponents[16]
         double theirs[16]
         double least[16]
@@ -47,6 +55,7 @@ cdef extern from "discrete/two_ended_steps.h" nogil:
     enum:
         BATCH
         LOOK
+    int BELOW
     double UNKNOWN, FLOOR
     int WALK, LEAVE, FINISH, COUNT
     bint SOUND(double total)
@@ -219,6 +228,7 @@ cdef inline bint begin_at(Sweep *w, End *end, int64_t at, const double *sums,
     end.at, end.floor, end.most, end.total = at, FLOOR, 0.0, 0.0
     memset(end.exponents, 0, sizeof(end.exponents))
     memset(end.row, 0, sizeof(end.row))
+    memset(end.below, 0, sizeof(end.below))
     weigh(&w.shape, end)
     begin_leaving(end)
     if not place(w, end, 1, total):
@@ -229,6 +239,6 @@ cdef inline bint begin_at(Sweep *w, End *end, int64_t at, const double *sums,
         end.total += end.row[k]
         end.least[k] = sums[k] if sums[k] > 0.0 else INFINITY
         if w.gamma != NULL:
-            end.left[k] = end.row[k]
+            end.left[k] = end.row[k] if w.places.length[k] == 1 else 0.0
     end.at += end.step
     return sound(end)

@@ -1,10 +1,10 @@
 """The two ends of a sweep meet, and go on past each other; see two_ended.pyx."""
-from libc.math cimport M_LN2, frexp, ldexp, log
+from libc.math cimport INFINITY, M_LN2, exp, frexp, ldexp, log, log1p
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
 from ..shared.interrupt cimport Watch, stopped
-from .ends cimport BATCH, COUNT, FINISH, UNKNOWN, Sweep, advance, begin_at
+from .ends cimport BATCH, COUNT, FINISH, UNKNOWN, End, Sweep, advance, begin_at
 
 
 cdef inline double join(const Sweep *w, const double *ahead_row, const double *ahead_exponents,
@@ -67,6 +67,29 @@ cdef inline bint approach(Sweep *w, Watch *watch, int64_t n_ahead, int64_t n_bac
     return True
 
 
+cdef inline double at_row(const End *end, int64_t row, int64_t k) noexcept nogil:
+    return end.row[k] if row == 0 else end.below[8 * (row - 1) + k]
+
+
+cdef inline double open_window(const Sweep *w, End *end, const End *other) noexcept nogil:
+    """What entered lines before the ends met, and is there at the next step; its logarithm."""
+    cdef int64_t k, d, length
+    cdef double total = 0.0, both
+    end.top = UNKNOWN
+    for k in range(w.places.n):
+        if w.places.length[k] > 1:
+            end.top = max(end.top, end.exponents[k] + other.exponents[k])
+    for k in range(w.places.n):
+        length = w.places.length[k]
+        for d in range(1, length):
+            both = at_row(end, d - 1, k) * at_row(other, length - 1 - d, k)
+            end.past[8 * (d - 1) + k] = ldexp(
+                both * end.along[8 * (d - 1) + k],
+                <int> max(end.exponents[k] + other.exponents[k] - end.top, -2000.0))
+            total += end.past[8 * (d - 1) + k]
+    return end.top * M_LN2 + log(total)
+
+
 cdef inline bint finish(Sweep *w, Watch *watch, int64_t n, bint counting) noexcept nogil:
     """n steps, past each other, after they have met in the middle of them."""
     cdef int mode = COUNT if counting else FINISH
@@ -76,8 +99,22 @@ cdef inline bint finish(Sweep *w, Watch *watch, int64_t n, bint counting) noexce
     if not advance(w, &w.ahead, &w.back, counting, mode, &ignored):
         return False
     memcpy(w.back.counts, counts, sizeof(counts))  # both have counted the step where they met
+    open_window(w, &w.ahead, &w.back)
+    open_window(w, &w.back, &w.ahead)
     return approach(w, watch, n - n // 2 - counting, n // 2 - counting, mode, &ignored)
 
 
-cdef inline double log_meeting(const Sweep *w) noexcept nogil:
-    return join(w, w.ahead.row, w.ahead.exponents, w.back.row, w.back.exponents, NULL)
+cdef inline double log_meeting(Sweep *w) noexcept nogil:
+    cdef int64_t k
+    cdef double ahead[16]
+    cdef double back[16]
+    cdef double one, two
+    for k in range(16):
+        ahead[k] = at_row(&w.ahead, w.places.length[k] - 1, k) if k < w.places.n else 0.0
+        back[k] = at_row(&w.back, w.places.length[k] - 1, k) if k < w.places.n else 0.0
+    one = join(w, ahead, w.ahead.exponents, back, w.back.exponents, NULL)
+    if w.places.depth == 1:
+        return one
+    two = open_window(w, &w.ahead, &w.back)
+    one, two = max(one, two), min(one, two)
+    return one + log1p(exp(two - one)) if one > -INFINITY else one

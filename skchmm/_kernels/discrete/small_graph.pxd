@@ -1,8 +1,11 @@
 """Graphs of up to 16 nodes in one row of vectors: where each node lies, weights, what leads where.
 
 A graph that runs in one direction, as the parts of a gene or the stages of a protocol do, is a
-*band*: in some order of its nodes every edge but one, at most, leads from a node to itself or to
-the next one. Then a step is two or three vector operations, however many nodes there are.
+*band*: every node has at most one edge to another one and one from another one, but for one edge
+more. Then a step is two or three vector operations, however many nodes there are.
+
+Where a state has several nodes that a path passes one after the other, as in ``START{3}``, they are
+a *line*, and take one place together (ends.h): then places are states, and as few as these.
 """
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
@@ -10,27 +13,35 @@ from libc.string cimport memset
 from ..shared.layout cimport Graph
 
 cdef enum:
-    MOST = 16                    # nodes
+    MOST = 16                    # places
+    MOST_DEPTH = 4               # nodes of a line
 
 
 cdef struct Places:
-    int64_t n                    # nodes
+    int64_t n
     int64_t width                # 8 or 16
-    bint in_order                # places are nodes are states
+    int64_t depth                # nodes of the longest line, 1 without any
+    bint in_order                # places are states
     bint band
     int64_t source               # of the edge beside the band, by place, or -1
     int64_t target
-    int32_t place[MOST]          # of each node
+    int32_t before[8]            # of each of up to 8 places in a band, the one that leads to it,
+    int32_t after[8]             # and that it leads to
+    int32_t place[MOST]      # of each node
+    int32_t row[MOST]        # of each node: how many nodes of its line are before it
+    int32_t length[MOST]         # of each place: nodes of its line, or 1
     int32_t state[MOST]          # of each place
 
 
-cdef inline bint lines_up(const Graph *g, int64_t left_out, int32_t *successor) noexcept nogil:
+cdef inline bint lines_up(const Graph *g, int64_t left_out, int32_t *successor,
+                          bint *circle) noexcept nogil:
     """Whether all edges but one lead to a node itself or are single ways from one to another.
 
-    successor[n]: where the way from n leads, or -1. Ways must not run in circles.
+    successor[n]: where the way from n leads, or -1. Says whether ways run in circles.
     """
     cdef int64_t m, n, k, steps
     cdef bint entered
+    circle[0] = False
     for n in range(g.n_nodes):
         successor[n] = -1
     for m in range(g.n_nodes):
@@ -45,34 +56,22 @@ cdef inline bint lines_up(const Graph *g, int64_t left_out, int32_t *successor) 
             successor[n] = <int32_t> m
     for n in range(g.n_nodes):
         m, steps = n, 0
-        while successor[m] >= 0:
+        while successor[m] >= 0 and not circle[0]:
             m = successor[m]
             steps += 1
-            if steps > g.n_nodes:
-                return False
+            circle[0] = steps > g.n_nodes
     return True
 
 
-cdef inline bint find_band(const Graph *g, Places *p) noexcept nogil:
-    """An order in which the graph is a band, if there is one."""
-    cdef int64_t m, n, k, left_out = -1, n_edges = g.indptr[g.n_nodes] - g.indptr[0]
-    cdef int32_t successor[MOST]
+cdef inline void put_in_order(const Graph *g, const int32_t *successor, Places *p) noexcept nogil:
+    """Every node beside the one that it leads to: two vectors are shifted, not shuffled."""
+    cdef int64_t m, n, k = 0
     cdef bint first[MOST]
-    # Where nodes are states, a few of them, to put marginals in order takes longer than it saves.
-    if n_edges > 2 * g.n_nodes or g.n_nodes < (7 if g.plain else 4):
-        return False
-    if not lines_up(g, -1, successor):
-        left_out = g.indptr[0]
-        while not lines_up(g, left_out, successor):
-            left_out += 1
-            if left_out == g.indptr[g.n_nodes]:
-                return False
     for n in range(g.n_nodes):
         first[n] = True
     for n in range(g.n_nodes):
         if successor[n] >= 0:
             first[successor[n]] = False
-    k = 0
     for n in range(g.n_nodes):
         if first[n]:
             m = n
@@ -80,7 +79,27 @@ cdef inline bint find_band(const Graph *g, Places *p) noexcept nogil:
                 p.place[m] = <int32_t> k
                 k += 1
                 m = successor[m]
-    p.source = p.target = -1
+
+
+cdef inline bint find_band(const Graph *g, Places *p) noexcept nogil:
+    """Whether the graph is a band, and which places lead where."""
+    cdef int64_t m, n, left_out = -1, n_edges = g.indptr[g.n_nodes] - g.indptr[0]
+    cdef int32_t successor[MOST]
+    cdef bint circle = False
+    if n_edges > 2 * g.n_nodes + 1 or g.n_nodes < 4:
+        return False
+    if not lines_up(g, -1, successor, &circle) or (circle and g.n_nodes > 8):
+        left_out = g.indptr[0]
+        while not lines_up(g, left_out, successor, &circle) or (circle and g.n_nodes > 8):
+            left_out += 1
+            if left_out == g.indptr[g.n_nodes]:
+                return False
+    if g.n_nodes > 8:
+        put_in_order(g, successor, p)
+    else:
+        for n in range(g.n_nodes):
+            if successor[n] >= 0:
+                p.after[n], p.before[successor[n]] = successor[n], <int32_t> n
     if left_out >= 0:
         m = 0
         while g.indptr[m + 1] <= left_out:
@@ -89,26 +108,114 @@ cdef inline bint find_band(const Graph *g, Places *p) noexcept nogil:
     return True
 
 
-cdef inline void find_places(const Graph *g, Places *p) noexcept nogil:
+cdef inline bint find_heads(const Graph *g, int32_t *head) noexcept nogil:
+    """The first node of each state's line, or its only one; False if some nodes are no line.
+
+    Paths begin in first nodes alone. An edge within a line leads to a node with no other.
+    """
+    cdef int64_t m, k, n_inside
+    for m in range(g.n_states):
+        head[m] = -1
+    for m in range(g.n_nodes):
+        n_inside = 0
+        for k in range(g.indptr[m], g.indptr[m + 1]):
+            n_inside += g.sources[k] != m and g.node_states[g.sources[k]] == g.node_states[m]
+        if n_inside == 0:
+            if head[g.node_states[m]] >= 0:
+                return False
+            head[g.node_states[m]] = <int32_t> m
+        elif g.indptr[m + 1] - g.indptr[m] > 1:
+            return False
+    for m in range(g.n_states):
+        if g.start_nodes[m] >= 0 and g.start_nodes[m] != head[m]:
+            return False
+    return True
+
+
+cdef inline bint find_lines(const Graph *g, Places *p) noexcept nogil:
+    """Whether states with several nodes are lines, with one place per state; finds them if so."""
+    cdef int64_t i, m, n, k
+    cdef int32_t head[8]
+    cdef int32_t successor[MOST]
+    cdef int32_t n_out[MOST]
+    if g.n_states > 8 or g.n_nodes < 4 or g.n_nodes <= g.n_states or not find_heads(g, head):
+        return False
+    for n in range(g.n_nodes):
+        successor[n], n_out[n] = -1, 0
+    for m in range(g.n_nodes):
+        for k in range(g.indptr[m], g.indptr[m + 1]):
+            n = g.sources[k]
+            n_out[n] += n != m
+            if n != m and g.node_states[n] == g.node_states[m]:
+                successor[n] = <int32_t> m
+    p.n, p.depth = g.n_states, 1
+    for i in range(g.n_states):
+        p.length[i] = 0
+        n = head[i]
+        while n >= 0:
+            p.place[n], p.row[n] = <int32_t> i, p.length[i]
+            p.length[i] += 1
+            # only the last node leads elsewhere, and ends
+            if successor[n] >= 0 and (n_out[n] > 1 or g.final[n] > 0.0):
+                return False
+            n = successor[n]
+        if p.length[i] > MOST_DEPTH:
+            return False
+        p.depth = max(p.depth, p.length[i])
+        p.length[i] = max(p.length[i], 1)
+    return join_lines(g, n_out, p)
+
+
+cdef inline bint join_lines(const Graph *g, const int32_t *n_out, Places *p) noexcept nogil:
+    """Whether each place has one way in and one way out, and lines have no edge to themselves."""
+    cdef int64_t m, n, k, n_ways
+    for m in range(g.n_nodes):
+        n_ways = 0
+        if n_out[m] > 1:
+            return False
+        for k in range(g.indptr[m], g.indptr[m + 1]):
+            n = g.sources[k]
+            if p.place[n] != p.place[m]:
+                p.before[p.place[m]], p.after[p.place[n]] = p.place[n], p.place[m]
+                n_ways += 1
+            elif n == m and p.length[p.place[m]] > 1:
+                return False
+        if n_ways > 1:
+            return False
+    return True
+
+
+cdef inline void find_places(const Graph *g, bint lined, Places *p) noexcept nogil:
+    """With lines only if asked for."""
     cdef int64_t n
     memset(p, 0, sizeof(Places))
-    p.n, p.width = g.n_nodes, 8 if g.n_nodes <= 8 else 16
+    p.source = p.target = -1
+    if lined and find_lines(g, p):
+        p.width, p.band, p.in_order = 8, True, True
+        for n in range(p.n):
+            p.state[n] = <int32_t> n
+        return
+    memset(p, 0, sizeof(Places))
+    p.source = p.target = -1
+    p.n, p.width, p.depth = g.n_nodes, 8 if g.n_nodes <= 8 else 16, 1
+    for n in range(g.n_nodes):
+        p.place[n], p.length[n] = <int32_t> n, 1
     p.band = find_band(g, p)
     p.in_order = g.plain
     for n in range(g.n_nodes):
-        if not p.band:
-            p.place[n] = <int32_t> n
         p.in_order = p.in_order and p.place[n] == n
-    for n in range(g.n_nodes):
         p.state[p.place[n]] = g.node_states[n]
 
 
 cdef inline int64_t term_of(const Places *p, int64_t source, int64_t target,
                             int64_t step) noexcept nogil:
     """The term of the sums that an edge between places is; step is -1 for the reversed ones."""
+    cdef int64_t beside = target - step
     if not p.band:
         return source
-    return 0 if source == target else 1 if target - source == step else 2
+    if p.width == 8:
+        beside = p.before[target] if step > 0 else p.after[target]
+    return 0 if source == target else 1 if source == beside else 2
 
 
 cdef inline void find_reach(const Places *p, const double *weights, double unknown,

@@ -14,7 +14,8 @@ them into posteriors:
     xi_t(n -> m) = alpha_{t-1}(n) w v_t(m) / Z
 
 O(edges of a dense graph) per step, less for a band (small_graph.pxd). Rows that the output has no
-room for are left in *sections* (sections.pxd).
+room for are left in *sections* (sections.pxd). Of a line each end leaves its last node alone, which
+is the first one of the other: what enters it there stays for as many steps as it has nodes.
 
 What is accepted in the end can be e^-1000 of a row. So every node has an exponent, and an edge the
 weight w 2^(exponent of its source - that of its target). Exponents change when a row has drifted
@@ -32,7 +33,7 @@ from ..shared.memory cimport Memory
 from ..shared.scaling cimport log_lossy
 from ..simd.instructions cimport instructions_in_use
 from .ends cimport (
-    BATCH, FLOOR, LEAVE, LOOK, UNKNOWN, WALK, Change, Kept, Sweep, begin_at, convert,
+    BATCH, BELOW, FLOOR, LEAVE, LOOK, UNKNOWN, WALK, Change, Kept, Sweep, begin_at, convert,
 )
 from .meeting cimport approach, begin_both, finish, log_meeting
 from .sections cimport sweep_sections
@@ -83,7 +84,7 @@ cdef bint sweep(Sweep *w, Watch *watch, int64_t origin, int64_t T, bint counting
     memset(w.joined, 0, sizeof(w.joined))
     w.left_first = origin
     if T < 2:
-        return T == 1 and one_step(w, origin, log_z)
+        return T == 1 and w.shape.depth == 1 and one_step(w, origin, log_z)
     if w.gamma != NULL and w.left != NULL and T > w.section:
         return sweep_sections(w, watch, origin, T, counting, log_z)
     if not (begin_both(w, origin, T, &total)
@@ -109,17 +110,29 @@ cdef void add_counts(const Graph *g, const Sweep *w, double weight,
 
 
 cdef bint lay_out(const Graph *g, Memory memory, const double *edge_weights, const double *start,
-                  Sweep *w) except *:
+                  bint lined, Sweep *w) except *:
     """Weights, starts and ends by place; whether no row can overflow."""
-    cdef int64_t width, m, k, i, source, target
+    cdef int64_t width, m, k, i, source, target, row, length
     cdef bint bounded = True
     cdef double *dense
     cdef double *terms
     cdef double *ends
-    find_places(g, &w.places)
+    cdef double *lines
+    find_places(g, lined, &w.places)
     width = w.places.width
-    w.shape.n_nodes, w.shape.width, w.shape.band = g.n_nodes, width, w.places.band
-    w.shape.n_terms = g.n_nodes if not w.places.band else 2 if w.places.source < 0 else 3
+    w.shape.n_places, w.shape.width, w.shape.band = w.places.n, width, w.places.band
+    w.shape.n_terms = w.places.n if not w.places.band else 2 if w.places.source < 0 else 3
+    w.shape.depth = w.places.depth
+    lines = memory.rows(5, BELOW)
+    w.ahead.along, w.back.along = lines, lines + BELOW
+    w.ahead.inside = w.back.inside = lines + 2 * BELOW
+    w.ahead.last = w.back.last = lines + 3 * BELOW
+    w.idle.along = w.idle.inside = w.idle.last = lines + 4 * BELOW
+    w.ahead.from_, w.back.from_, w.idle.from_ = w.places.before, w.places.after, w.places.after
+    for k in range(w.places.n):
+        for row in range(1, w.places.length[k]):
+            lines[2 * BELOW + 8 * (row - 1) + k] = 1.0
+            lines[3 * BELOW + 8 * (row - 1) + k] = row == w.places.length[k] - 1
     dense = memory.rows(2 * width, width)  # and transposed
     terms = memory.rows(4 * MOST, width)  # of both ends, as they are and scaled
     ends = memory.rows(2, MOST)
@@ -129,10 +142,16 @@ cdef bint lay_out(const Graph *g, Memory memory, const double *edge_weights, con
     w.ahead.jump, w.back.jump = max(w.places.source, 0), max(w.places.target, 0)
     for m in range(g.n_nodes):
         target = w.places.place[m]
-        ends[MOST + target] = g.final[m]
+        row, length = w.places.row[m], w.places.length[target]
+        if row == length - 1:
+            ends[MOST + target] = g.final[m]
         for k in range(g.indptr[m], g.indptr[m + 1]):
             source = w.places.place[g.sources[k]]
             bounded = bounded and edge_weights[k] <= 2.0
+            if row > 0:
+                lines[8 * (row - 1) + target] = edge_weights[k]
+                lines[BELOW + 8 * (length - row - 1) + target] = edge_weights[k]
+                continue
             dense[source * width + target] = edge_weights[k]
             dense[(width + target) * width + source] = edge_weights[k]
             terms[term_of(&w.places, source, target, 1) * width + target] = edge_weights[k]
@@ -144,7 +163,7 @@ cdef bint lay_out(const Graph *g, Memory memory, const double *edge_weights, con
     w.first = <int32_t *> memory.room(g.n_states * sizeof(int32_t))
     for i in range(g.n_states):
         w.first[i] = -1
-    for k in range(g.n_nodes):
+    for k in range(w.places.n):
         if w.first[w.places.state[k]] < 0:
             w.first[w.places.state[k]] = <int32_t> k
         else:
@@ -184,7 +203,8 @@ def two_ended(Layout layout,                     # IN, one that handles() says y
     w.rows = NULL if rows is None else &rows[0]
     w.log_lossy = log_lossy(smallest)
     w.gamma = NULL if gamma is None else &gamma[0, 0]
-    bounded = lay_out(g, memory, &edge_weights[0] if edge_weights.shape[0] else NULL, &start[0], &w)
+    bounded = lay_out(g, memory, &edge_weights[0] if edge_weights.shape[0] else NULL, &start[0],
+                      gamma is not None and not counting, &w)
     width = w.places.width
     w.gathered = memory.rows(BATCH, S)
     w.converted[0] = memory.rows(BATCH, S)  # beside a row there are only numbers
@@ -202,7 +222,7 @@ def two_ended(Layout layout,                     # IN, one that handles() says y
     w.ahead.room = w.back.room = longest // LOOK + longest // BATCH + 64
     w.ahead.changes = <Change *> memory.room(w.ahead.room * sizeof(Change))
     w.back.changes = <Change *> memory.room(w.back.room * sizeof(Change))
-    if gamma is not None and g.n_nodes > S:
+    if gamma is not None and w.places.n > S:
         w.section = SECTION_BYTES // (8 * width)
         w.left = memory.rows(min(longest, 2 * w.section), width)
         w.kept = <Kept *> memory.room(2 * (longest // w.section + 2) * sizeof(Kept))
@@ -216,7 +236,7 @@ def two_ended(Layout layout,                     # IN, one that handles() says y
             if convert(1, S, &log_table[n, 0], w.log_lossy, w.gathered, w.tops + n):
                 for k in range(S):
                     w.gathered[k] = NAN
-            for k in range(g.n_nodes):
+            for k in range(w.places.n):
                 row[k] = w.gathered[w.places.state[k]]
     with nogil:
         for c in range(chosen.shape[0]):

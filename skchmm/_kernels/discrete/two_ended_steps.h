@@ -55,21 +55,37 @@ TARGET static int NAME(convert)(int64_t n, int64_t n_states, const double *rows,
 }
 
 /* What the neighbours of the places in vector v have, before them or, going back, after them. */
-TARGET INLINE W8 NAME(beside)(const int V, const int side, const W8 *row, const int v)
+TARGET INLINE W8 NAME(beside)(const int V, const int side, const W8 *row, const int v, SPOTS from)
 {
+    if (V == 1)
+        return TAKEN(row[0], from);
     if (side > 0)
         return UP(v > 0 ? row[v - 1] : SPREAD(0.0), row[v]);
     return DOWN(row[v], v + 1 < V ? row[v + 1] : SPREAD(0.0));
 }
 
-/* One step of one end; what comes first is constants of the compiler: K terms (0: as many as there are
- * nodes), V vectors, band (2: with a jump), the mode and the direction. sums * emission is taken apart
- * into one fused operation, which leaves the sums themselves out of what the next step waits for. */
-TARGET INLINE void NAME(step)(const int K, const int V, const int band, const int mode,
-                              const int side, int64_t i, int64_t n_nodes, const End *end,
-                              const W8 *weights, W8 *row, W8 *least, double *sums, double *before)
+/* Lines of D rows: weights of their edges, where they have a node, and where that is the last. */
+typedef struct { W8 along[MOST_DEPTH], inside[MOST_DEPTH], last[MOST_DEPTH]; SPOTS from; } NAME(Lines);
+
+/* What comes out of places: the last nodes of lines. The row, which is ready last, is asked last. */
+TARGET INLINE W8 NAME(emerging)(const int D, W8 row, const W8 *below, const NAME(Lines) *lines)
 {
-    W8 even[2], odd[2];
+    W8 out = below[D - 2];
+    for (int d = D - 3; d >= 0; d--)
+        out = PICK(lines->last[d], SPREAD(0.5), below[d], out);
+    return PICK(lines->inside[0], SPREAD(0.5), out, row);
+}
+
+/* One step of one end; what comes first is constants of the compiler: K terms (0: as many as there are
+ * places), V vectors, D rows, band (2: with a jump), the mode and the direction. sums * emission is taken
+ * apart into one fused operation, which leaves the sums themselves out of what the next step waits for;
+ * in a band, what it waits for least are weights * emission. */
+TARGET INLINE void NAME(step)(const int K, const int V, const int D, const int band, const int mode,
+                              const int side, int64_t i, int64_t n_places, const End *end,
+                              const W8 *weights, const NAME(Lines) *lines, W8 *row, W8 *below,
+                              W8 *out, W8 *least, double *sums, double *before)
+{
+    W8 even[2], odd[2], next[2];
     double kept[MOST_PLACES];
     if (mode == COUNT)
         for (int v = 0; v < V; v++)
@@ -87,12 +103,14 @@ TARGET INLINE void NAME(step)(const int K, const int V, const int band, const in
                 STORE(kept + 8 * v, row[v]);
         for (int v = 0; v < V; v++) {
             even[v] = band ? MUL(row[v], weights[v]) : SPREAD(0.0);
-            odd[v] = band ? MUL(NAME(beside)(V, side, row, v), weights[V + v]) : SPREAD(0.0);
+            if (band)
+                next[v] = NAME(beside)(V, side, D > 1 ? out : row, v, lines->from);
+            odd[v] = band ? MUL(next[v], weights[V + v]) : SPREAD(0.0);
             if (band == 2)
                 even[v] = FMA(SPREAD(kept[end->jump]), weights[2 * V + v], even[v]);
         }
         if (!band)
-            for (int64_t k = 0; k < n_nodes; k += 2) /* weights beyond are zeros */
+            for (int64_t k = 0; k < n_places; k += 2) /* weights beyond are zeros */
                 for (int v = 0; v < V; v++) {
                     const double *w = end->scaled + 8 * (V * k + v);
                     even[v] = FMA(SPREAD(kept[k]), LOAD(w), even[v]);
@@ -102,10 +120,22 @@ TARGET INLINE void NAME(step)(const int K, const int V, const int band, const in
     for (int v = 0; v < V; v++) {
         W8 emission = LOAD(end->table + end->stride * end->rows[side * i] + 8 * v);
         W8 sum = ADD(even[v], odd[v]);
-        row[v] = FMA(even[v], emission, MUL(odd[v], emission));
+        for (int d = D - 2; d >= 0; d--) {
+            W8 on = MUL(d > 0 ? below[d - 1] : row[0], lines->along[d]);
+            least[0] = LEAST(on, least[0]);
+            below[d] = MUL(on, emission);
+        }
+        if (band == 1 && (ONE_REGISTER || V * D == 1))
+            row[v] = FMA(next[v], MUL(weights[V + v], emission),
+                         MUL(row[v], MUL(weights[v], emission)));
+        else
+            row[v] = FMA(even[v], emission, MUL(odd[v], emission));
         least[v] = LEAST(sum, least[v]);
+        if (D > 1)
+            *out = NAME(emerging)(D, row[0], below, lines);
         if (mode == LEAVE)
-            STORE_HEAD(end->left + side * i * end->left_stride + 8 * v, row[v], n_nodes - 8 * v);
+            STORE_HEAD(end->left + side * i * end->left_stride + 8 * v, D > 1 ? *out : row[v],
+                       n_places - 8 * v);
         if (mode >= FINISH)
             STORE(sums + 8 * v, sum);
     }
@@ -114,27 +144,36 @@ TARGET INLINE void NAME(step)(const int K, const int V, const int band, const in
 /* Sums, times the rows that the other end has left. These are loaded before anything is stored among
  * them: loads of a few lanes from beside what was just stored would wait for it. */
 TARGET INLINE void NAME(multiply)(const int V, const int mode, const int side, int64_t i,
-                                  int64_t n_nodes, const End *end, const W8 *scale, double *sums,
+                                  int64_t n_places, const End *end, const W8 *scale, double *sums,
                                   double *others)
 {
     for (int v = 0; v < V; v++) {
         const double *left = end->left + side * i * end->left_stride + 8 * v;
-        W8 other = MUL(SOME(left, n_nodes - 8 * v), scale[v]);
+        W8 other = MUL(SOME(left, n_places - 8 * v), scale[v]);
         STORE(sums + 8 * v, MUL(LOAD(sums + 8 * v), other));
         if (mode == COUNT)
             STORE(others + 8 * v, other);
     }
 }
 
-/* The marginals of a step, from such products, and its transitions. */
-TARGET INLINE void NAME(normalise)(const int K, const int V, const int band, const int mode,
-                                   const int side, int64_t i, int64_t n_nodes, const End *end,
-                                   const double *joint, const double *others,
-                                   const double *before, double *most, W8 *counts)
+/* The marginals of a step, from such products, and its transitions. A path that has entered a line stays
+ * there for as many steps as it has nodes. */
+TARGET INLINE void NAME(normalise)(const int K, const int V, const int D, const int band,
+                                   const int mode, const int side, int64_t i, int64_t n_places,
+                                   const End *end, const NAME(Lines) *lines, const double *joint,
+                                   const double *others, const double *before, W8 *past,
+                                   double *most, W8 *counts)
 {
     W8 x[2], row[2];
     for (int v = 0; v < V; v++)
         x[v] = LOAD(joint + 8 * v);
+    if (D > 1) {
+        W8 entered = x[0];
+        for (int d = D - 2; d >= 0; d--) {
+            x[0] = FMA(past[d], lines->inside[d], x[0]);
+            past[d] = d > 0 ? past[d - 1] : entered;
+        }
+    }
     double share = 1.0 / TOTAL(V > 1 ? ADD(x[0], x[1]) : x[0]);
     W8 factor = SPREAD(share);
     *most = share > *most ? share : *most;
@@ -151,11 +190,11 @@ TARGET INLINE void NAME(normalise)(const int K, const int V, const int band, con
             counts[k] = FMA(LANE(row[0], k), here, counts[k]);
         if (band) {
             counts[v] = FMA(row[v], here, counts[v]);
-            counts[V + v] = FMA(NAME(beside)(V, side, row, v), here, counts[V + v]);
+            counts[V + v] = FMA(NAME(beside)(V, side, row, v, lines->from), here, counts[V + v]);
             if (band == 2)
                 counts[2 * V + v] = FMA(SPREAD(before[end->jump]), here, counts[2 * V + v]);
         } else if (K == 0)
-            for (int64_t k = 0; k < n_nodes; k++)
+            for (int64_t k = 0; k < n_places; k++)
                 counts[k * V + v] = FMA(SPREAD(before[k]), here, counts[k * V + v]);
     }
 }
@@ -171,11 +210,15 @@ TARGET INLINE void NAME(flush)(const int V, int64_t n_terms, End *end, W8 *count
 }
 
 /* Whether a row has new exponents. */
-TARGET INLINE int NAME(look)(const int V, const int mode, int64_t n_terms, int64_t i,
-                             const Shape *shape, End *end, W8 *row, W8 *least, W8 *counts)
+TARGET INLINE int NAME(look)(const int V, const int D, const int mode, int64_t n_terms, int64_t i,
+                             const Shape *shape, End *end, W8 *row, W8 *below, W8 *least,
+                             W8 *counts)
 {
     int low = ABOVE(SPREAD(LOW), least[0]);
-    end->total = TOTAL(V > 1 ? ADD(row[0], row[1]) : row[0]);
+    W8 sum = V > 1 ? ADD(row[0], row[1]) : row[0];
+    for (int d = 0; d < D - 1; d++)
+        sum = ADD(sum, below[d]);
+    end->total = TOTAL(sum);
     if (V > 1)
         low |= ABOVE(SPREAD(LOW), least[1]);
     if (!RARELY(low || DRIFTED(end->total)) || end->step == 0)
@@ -184,6 +227,8 @@ TARGET INLINE int NAME(look)(const int V, const int mode, int64_t n_terms, int64
         STORE(end->row + 8 * v, row[v]);
         STORE(end->least + 8 * v, least[v]);
     }
+    for (int d = 0; d < D - 1; d++)
+        STORE(end->below + 8 * d, below[d]);
     if (mode == COUNT)
         NAME(flush)(V, n_terms, end, counts);
     NAME(rebalance)(shape, end, mode == LEAVE ? end->at + i * end->step : -1);
@@ -191,16 +236,35 @@ TARGET INLINE int NAME(look)(const int V, const int mode, int64_t n_terms, int64
         row[v] = LOAD(end->row + 8 * v);
         least[v] = LOAD(end->least + 8 * v);
     }
+    for (int d = 0; d < D - 1; d++)
+        below[d] = LOAD(end->below + 8 * d);
     return 1;
 }
 
-TARGET INLINE void NAME(run_shape)(const int K, const int V, const int band, const int mode,
-                                   int64_t n, const Shape *shape, End *ahead, End *back)
+TARGET INLINE void NAME(open_lines)(const int D, const End *end, NAME(Lines) *lines, W8 *below,
+                                    W8 *past)
 {
-    const int64_t n_terms = K > 0 ? K : band ? 1 + band : shape->n_nodes, N = shape->n_nodes;
+    lines->from = SPOTS_AT(end->from);
+    for (int d = 0; d < D - 1; d++) {
+        lines->along[d] = LOAD(end->along + 8 * d);
+        lines->inside[d] = LOAD(end->inside + 8 * d);
+        lines->last[d] = LOAD(end->last + 8 * d);
+        below[d] = LOAD(end->below + 8 * d);
+        past[d] = LOAD(end->past + 8 * d);
+    }
+}
+
+TARGET INLINE void NAME(run_shape)(const int K, const int V, const int D, const int band,
+                                   const int mode, int64_t n, const Shape *shape, End *ahead,
+                                   End *back)
+{
+    const int64_t N = shape->n_places, n_terms = K > 0 ? K : band ? 1 + band : N;
     const int n_held = K > 0 ? K : band ? (1 + band) * V : 0;
     W8 weights[8], back_weights[8], counts[2 * MOST_PLACES], back_counts[2 * MOST_PLACES];
     W8 row[2], back_row[2], least[2], back_least[2], scale[2], back_scale[2];
+    W8 below[MOST_DEPTH], back_below[MOST_DEPTH], past[MOST_DEPTH], back_past[MOST_DEPTH];
+    W8 out, back_out;
+    NAME(Lines) lines, back_lines;
     double most = ahead->most, back_most = back->most;
     double sums[16 * LOOK], back_sums[16 * LOOK], others[16 * LOOK], back_others[16 * LOOK];
     double before[16 * LOOK], back_before[16 * LOOK];
@@ -208,6 +272,8 @@ TARGET INLINE void NAME(run_shape)(const int K, const int V, const int band, con
         row[v] = LOAD(ahead->row + 8 * v), back_row[v] = LOAD(back->row + 8 * v);
         least[v] = LOAD(ahead->least + 8 * v), back_least[v] = LOAD(back->least + 8 * v);
     }
+    NAME(open_lines)(D, ahead, &lines, below, past);
+    NAME(open_lines)(D, back, &back_lines, back_below, back_past);
     if (mode == COUNT)
         for (int64_t k = 0; k < n_terms * V; k++)
             counts[k] = back_counts[k] = SPREAD(0.0);
@@ -219,17 +285,21 @@ TARGET INLINE void NAME(run_shape)(const int K, const int V, const int band, con
                 weights[k] = LOAD(ahead->scaled + 8 * k);
                 back_weights[k] = LOAD(back->scaled + 8 * k);
             }
+            if (D > 1) {
+                out = NAME(emerging)(D, row[0], below, &lines);
+                back_out = NAME(emerging)(D, back_row[0], back_below, &back_lines);
+            }
             if (mode >= FINISH) {
-                NAME(scales)(V, ahead, scale);
-                NAME(scales)(V, back, back_scale);
+                NAME(scales)(V, D, ahead, scale, past);
+                NAME(scales)(V, D, back, back_scale, back_past);
             }
         }
 #define AT(buffer) (buffer + 8 * V * (i - first))
         for (; i < stop; i++) {
-            NAME(step)(K, V, band, mode, 1, i, N, ahead, weights, row, least, AT(sums),
-                       AT(before));
-            NAME(step)(K, V, band, mode, -1, i, N, back, back_weights, back_row, back_least,
-                       AT(back_sums), AT(back_before));
+            NAME(step)(K, V, D, band, mode, 1, i, N, ahead, weights, &lines, row, below, &out,
+                       least, AT(sums), AT(before));
+            NAME(step)(K, V, D, band, mode, -1, i, N, back, back_weights, &back_lines, back_row,
+                       back_below, &back_out, back_least, AT(back_sums), AT(back_before));
         }
         if (mode >= FINISH) {
             for (i = first; i < stop; i++) {
@@ -238,15 +308,17 @@ TARGET INLINE void NAME(run_shape)(const int K, const int V, const int band, con
                                AT(back_others));
             }
             for (i = first; i < stop; i++) {
-                NAME(normalise)(K, V, band, mode, 1, i, N, ahead, AT(sums), AT(others),
-                                AT(before), &most, counts);
-                NAME(normalise)(K, V, band, mode, -1, i, N, back, AT(back_sums),
-                                AT(back_others), AT(back_before), &back_most, back_counts);
+                NAME(normalise)(K, V, D, band, mode, 1, i, N, ahead, &lines, AT(sums),
+                                AT(others), AT(before), past, &most, counts);
+                NAME(normalise)(K, V, D, band, mode, -1, i, N, back, &back_lines, AT(back_sums),
+                                AT(back_others), AT(back_before), back_past, &back_most,
+                                back_counts);
             }
         }
 #undef AT
-        moved = NAME(look)(V, mode, n_terms, i, shape, ahead, row, least, counts);
-        moved |= NAME(look)(V, mode, n_terms, i, shape, back, back_row, back_least, back_counts);
+        moved = NAME(look)(V, D, mode, n_terms, i, shape, ahead, row, below, least, counts);
+        moved |= NAME(look)(V, D, mode, n_terms, i, shape, back, back_row, back_below, back_least,
+                            back_counts);
         if (!SOUND(ahead->total) || !SOUND(back->total))
             break;
     }
@@ -256,6 +328,12 @@ TARGET INLINE void NAME(run_shape)(const int K, const int V, const int band, con
         STORE(ahead->least + 8 * v, least[v]);
         STORE(back->least + 8 * v, back_least[v]);
     }
+    for (int d = 0; d < D - 1; d++) {
+        STORE(ahead->below + 8 * d, below[d]);
+        STORE(back->below + 8 * d, back_below[d]);
+        STORE(ahead->past + 8 * d, past[d]);
+        STORE(back->past + 8 * d, back_past[d]);
+    }
     ahead->most = most;
     back->most = back_most;
     if (mode == COUNT) {
@@ -264,36 +342,42 @@ TARGET INLINE void NAME(run_shape)(const int K, const int V, const int band, con
     }
 }
 
-#define RUN(name, K, V, band)                                                            \
+#define RUN(name, K, V, D, band)                                                         \
     TARGET static void NAME(run_##name)(int64_t n, const Shape *shape, int mode,         \
                                         End *ahead, End *back)                           \
     {                                                                                    \
         if (mode == WALK)                                                                \
-            NAME(run_shape)(K, V, band, WALK, n, shape, ahead, back);                    \
+            NAME(run_shape)(K, V, D, band, WALK, n, shape, ahead, back);                 \
         else if (mode == LEAVE)                                                          \
-            NAME(run_shape)(K, V, band, LEAVE, n, shape, ahead, back);                   \
-        else if (mode == FINISH)                                                         \
-            NAME(run_shape)(K, V, band, FINISH, n, shape, ahead, back);                  \
+            NAME(run_shape)(K, V, D, band, LEAVE, n, shape, ahead, back);                \
+        else if (mode == FINISH || D > 1) /* lines are not counted */                    \
+            NAME(run_shape)(K, V, D, band, FINISH, n, shape, ahead, back);               \
         else                                                                             \
-            NAME(run_shape)(K, V, band, COUNT, n, shape, ahead, back);                   \
+            NAME(run_shape)(K, V, D, band, COUNT, n, shape, ahead, back);                \
     }
-RUN(3, 3, 1, 0)
-RUN(4, 4, 1, 0)
-RUN(5, 5, 1, 0)
-RUN(6, 6, 1, 0)
-RUN(8, 8, 1, 0)
-RUN(wide, 0, 2, 0)
-RUN(band, 0, 1, 1)
-RUN(jump, 0, 1, 2)
-RUN(wide_band, 0, 2, 1)
-RUN(wide_jump, 0, 2, 2)
+RUN(3, 3, 1, 1, 0)
+RUN(4, 4, 1, 1, 0)
+RUN(5, 5, 1, 1, 0)
+RUN(6, 6, 1, 1, 0)
+RUN(8, 8, 1, 1, 0)
+RUN(wide, 0, 2, 1, 0)
+RUN(band, 0, 1, 1, 1)
+RUN(jump, 0, 1, 1, 2)
+RUN(wide_band, 0, 2, 1, 1)
+RUN(wide_jump, 0, 2, 1, 2)
+RUN(lines_2, 0, 1, 2, 1)
+RUN(lines_3, 0, 1, 3, 1)
+RUN(lines_4, 0, 1, 4, 1)
 
 /* n steps ahead and n back, side by side; one of the ends may be idle where n is 1. */
 TARGET static void NAME(sweep_run)(int64_t n, const Shape *shape, int mode, End *ahead, End *back)
 {
-    const int64_t N = shape->n_nodes;
+    const int64_t N = shape->n_places, D = shape->depth;
     const int wide = shape->width > 8;
-    if (shape->band)
+    if (D > 1)
+        (D == 2 ? NAME(run_lines_2) : D == 3 ? NAME(run_lines_3) : NAME(run_lines_4))
+            (n, shape, mode, ahead, back);
+    else if (shape->band)
         (shape->n_terms == 2 ? (wide ? NAME(run_wide_band) : NAME(run_band))
                              : (wide ? NAME(run_wide_jump) : NAME(run_jump)))
             (n, shape, mode, ahead, back);

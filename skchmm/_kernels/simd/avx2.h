@@ -9,7 +9,7 @@
 #define AVX2 TARGET_AVX2 static inline
 
 typedef struct { __m256d a, b; } Vector_avx2;
-enum { few_registers_avx2 = 0 };
+enum { few_registers_avx2 = 0, one_register_avx2 = 0 };
 
 /* The lanes below n, of each half. */
 AVX2 __m256i low_mask_avx2(int64_t n)
@@ -164,6 +164,34 @@ AVX2 Vector_avx2 up_avx2(Vector_avx2 before, Vector_avx2 v)
 { Vector_avx2 r = {half_up_avx2(before.b, v.a), half_up_avx2(v.a, v.b)}; return r; }
 AVX2 Vector_avx2 down_avx2(Vector_avx2 v, Vector_avx2 after)
 { Vector_avx2 r = {half_down_avx2(v.a, v.b), half_down_avx2(v.b, after.a)}; return r; }
+/* Of each half, the lanes of either half of what they are taken from, and where it is the second. */
+typedef struct { __m256i a, b; __m256d second_a, second_b; } Spots_avx2;
+AVX2 Spots_avx2 spots_at_avx2(const int32_t *at)
+{
+    int32_t lanes[16];
+    int64_t second[8];
+    for (int i = 0; i < 8; i++) {
+        lanes[2 * i] = at[i] % 4 * 2;
+        lanes[2 * i + 1] = at[i] % 4 * 2 + 1;
+        second[i] = -(int64_t)(at[i] >= 4);
+    }
+    Spots_avx2 r = {_mm256_loadu_si256((const __m256i *)lanes),
+                    _mm256_loadu_si256((const __m256i *)(lanes + 8)),
+                    _mm256_loadu_pd((const double *)second),
+                    _mm256_loadu_pd((const double *)(second + 4))};
+    return r;
+}
+AVX2 __m256d half_taken_avx2(Vector_avx2 v, __m256i lanes, __m256d second)
+{
+    __m256 a = _mm256_permutevar8x32_ps(_mm256_castpd_ps(v.a), lanes);
+    __m256 b = _mm256_permutevar8x32_ps(_mm256_castpd_ps(v.b), lanes);
+    return _mm256_blendv_pd(_mm256_castps_pd(a), _mm256_castps_pd(b), second);
+}
+AVX2 Vector_avx2 taken_avx2(Vector_avx2 v, Spots_avx2 at)
+{
+    Vector_avx2 r = {half_taken_avx2(v, at.a, at.second_a), half_taken_avx2(v, at.b, at.second_b)};
+    return r;
+}
 /* The bits of zero, less one, are those of a NaN and drop out. */
 AVX2 __m256d half_least_avx2(__m256d x, __m256d least)
 {

@@ -9,7 +9,7 @@
 #define AVX512 TARGET_AVX512 static inline
 
 typedef __m512d Vector_avx512;
-enum { few_registers_avx512 = 0 };
+enum { few_registers_avx512 = 0, one_register_avx512 = 1 };
 
 AVX512 __mmask8 mask_avx512(int64_t n)
 { return n >= 8 ? 0xFF : (__mmask8)((1u << n) - 1u); }
@@ -85,6 +85,11 @@ AVX512 __m512d up_avx512(__m512d before, __m512d v)
 { return joined_avx512(before, v, 7); }
 AVX512 __m512d down_avx512(__m512d v, __m512d after)
 { return joined_avx512(v, after, 1); }
+typedef __m512i Spots_avx512;
+AVX512 __m512i spots_at_avx512(const int32_t *at)
+{ return _mm512_cvtepi32_epi64(_mm256_loadu_si256((const __m256i *)at)); }
+AVX512 __m512d taken_avx512(__m512d v, __m512i spots)
+{ return _mm512_permutexvar_pd(spots, v); }
 /* The bits of zero, less one, are those of a NaN and drop out. */
 AVX512 __m512d least_avx512(__m512d x, __m512d least)
 {

@@ -7,7 +7,7 @@
 
 typedef struct { float64x2_t a, b, c, d; } Vector_neon;
 typedef struct { uint64x2_t a, b, c, d; } LaneSet_neon;
-enum { few_registers_neon = 0 };
+enum { few_registers_neon = 0, one_register_neon = 0 };
 
 /* A function's body: the four parts of what it returns, each as `of` makes it. */
 #define OF_PARTS(Type, of) { Type r = {of(a), of(b), of(c), of(d)}; return r; }
@@ -121,6 +121,25 @@ NEON Vector_neon down_neon(Vector_neon v, Vector_neon after)
     return r;
 }
 
+/* By bytes. */
+typedef struct { uint8x16_t a, b, c, d; } Spots_neon;
+NEON Spots_neon spots_at_neon(const int32_t *at)
+{
+    uint8_t bytes[64];
+    for (int i = 0; i < 64; i++)
+        bytes[i] = (uint8_t)(8 * at[i / 8] + i % 8);
+    Spots_neon r = {vld1q_u8(bytes), vld1q_u8(bytes + 16), vld1q_u8(bytes + 32),
+                    vld1q_u8(bytes + 48)};
+    return r;
+}
+#define TAKEN_OF(part) vreinterpretq_f64_u8(vqtbl4q_u8(all, at.part))
+NEON Vector_neon taken_neon(Vector_neon v, Spots_neon at)
+{
+    const uint8x16x4_t all = {{vreinterpretq_u8_f64(v.a), vreinterpretq_u8_f64(v.b),
+                               vreinterpretq_u8_f64(v.c), vreinterpretq_u8_f64(v.d)}};
+    OF_PARTS(Vector_neon, TAKEN_OF)
+}
+
 /* The last byte of each lane. */
 NEON uint8x8_t last_bytes_neon(uint64x2_t a, uint64x2_t b, uint64x2_t c, uint64x2_t d)
 {
@@ -201,6 +220,7 @@ NEON void transpose_neon(Vector_neon *v)
 #undef LEAST_OF
 #undef RAISED_OF
 #undef FUSED_OF
+#undef TAKEN_OF
 #undef PICKED_OF
 #undef ROUNDED_OF
 #undef POWER_OF

@@ -1,7 +1,7 @@
 /* A vector of 8 doubles in plain C; see vector.h for what each name means. */
 
 typedef struct { double x[8]; } Vector_plain;
-enum { few_registers_plain = 1 };
+enum { few_registers_plain = 1, one_register_plain = 0 };
 
 #define EACH for (int i = 0; i < 8; i++)
 
@@ -67,6 +67,11 @@ static inline Vector_plain up_plain(Vector_plain before, Vector_plain a)
 { Vector_plain r; EACH r.x[i] = i > 0 ? a.x[i - 1] : before.x[7]; return r; }
 static inline Vector_plain down_plain(Vector_plain a, Vector_plain after)
 { Vector_plain r; EACH r.x[i] = i < 7 ? a.x[i + 1] : after.x[0]; return r; }
+typedef const int32_t *Spots_plain;
+static inline Spots_plain spots_at_plain(const int32_t *at)
+{ return at; }
+static inline Vector_plain taken_plain(Vector_plain a, Spots_plain at)
+{ Vector_plain r; EACH r.x[i] = a.x[at[i]]; return r; }
 static inline Vector_plain least_plain(Vector_plain x, Vector_plain least)
 { EACH least.x[i] = x.x[i] > 0.0 && x.x[i] < least.x[i] ? x.x[i] : least.x[i]; return least; }
 

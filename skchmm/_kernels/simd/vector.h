@@ -58,6 +58,9 @@
 #define LANE NAME(lane)                 /* (v, k): lane k in every lane; k is a constant */
 #define UP NAME(up)                     /* (before, v): the last lane of before, then all but the last */
 #define DOWN NAME(down)                 /* (v, after): all but the first lane, then the first of after */
+#define SPOTS NAME(Spots)               /* numbers of lanes */
+#define SPOTS_AT NAME(spots_at)         /* (at): at[0] .. at[7] */
+#define TAKEN NAME(taken)               /* (v, spots): these lanes of it */
 #define LEAST NAME(least)               /* (x, least): the smaller one, where x is positive */
 #define ABOVE NAME(above)               /* (x, y): a bit for each lane with x > y */
 #define EQUAL NAME(equal)               /* (v, x): a bit for each lane that is x */
@@ -70,6 +73,7 @@
 #define LARGEST NAME(largest)
 #define TRANSPOSE NAME(transpose)       /* (v): of 8 vectors, in place */
 #define FEW_REGISTERS NAME(few_registers) /* whether they do not hold a handful of vectors */
+#define ONE_REGISTER NAME(one_register) /* whether a vector is in one */
 
 /* Whole numbers below 2^52 are the last bits of a double that this was added to. */
 #define NUMBER 4503599627370496.0
