@@ -3,7 +3,7 @@ from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy, memset
 
-from .small_graph cimport MOST, Places
+from .places cimport MOST, Places
 
 
 cdef extern from "discrete/two_ended_steps.h" nogil:

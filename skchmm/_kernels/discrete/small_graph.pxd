@@ -3,34 +3,13 @@
 A graph that runs in one direction, as the parts of a gene or the stages of a protocol do, is a
 *band*: every node has at most one edge to another one and one from another one, but for one edge
 more. Then a step is two or three vector operations, however many nodes there are.
-
-Where a state has several nodes that a path passes one after the other, as in ``START{3}``, they are
-a *line*, and take one place together (ends.h): then places are states, and as few as these.
 """
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
 from ..shared.layout cimport Graph
-
-cdef enum:
-    MOST = 16                    # places
-    MOST_DEPTH = 4               # nodes of a line
-
-
-cdef struct Places:
-    int64_t n
-    int64_t width                # 8 or 16
-    int64_t depth                # nodes of the longest line, 1 without any
-    bint in_order                # places are states
-    bint band
-    int64_t source               # of the edge beside the band, by place, or -1
-    int64_t target
-    int32_t before[8]            # of each of up to 8 places in a band, the one that leads to it,
-    int32_t after[8]             # and that it leads to
-    int32_t place[MOST]      # of each node
-    int32_t row[MOST]        # of each node: how many nodes of its line are before it
-    int32_t length[MOST]         # of each place: nodes of its line, or 1
-    int32_t state[MOST]          # of each place
+from .places cimport MOST, Places
+from .short_lines cimport find_lines
 
 
 cdef inline bint lines_up(const Graph *g, int64_t left_out, int32_t *successor,
@@ -105,83 +84,6 @@ cdef inline bint find_band(const Graph *g, Places *p) noexcept nogil:
         while g.indptr[m + 1] <= left_out:
             m += 1
         p.source, p.target = p.place[g.sources[left_out]], p.place[m]
-    return True
-
-
-cdef inline bint find_heads(const Graph *g, int32_t *head) noexcept nogil:
-    """The first node of each state's line, or its only one; False if some nodes are no line.
-
-    Paths begin in first nodes alone. An edge within a line leads to a node with no other.
-    """
-    cdef int64_t m, k, n_inside
-    for m in range(g.n_states):
-        head[m] = -1
-    for m in range(g.n_nodes):
-        n_inside = 0
-        for k in range(g.indptr[m], g.indptr[m + 1]):
-            n_inside += g.sources[k] != m and g.node_states[g.sources[k]] == g.node_states[m]
-        if n_inside == 0:
-            if head[g.node_states[m]] >= 0:
-                return False
-            head[g.node_states[m]] = <int32_t> m
-        elif g.indptr[m + 1] - g.indptr[m] > 1:
-            return False
-    for m in range(g.n_states):
-        if g.start_nodes[m] >= 0 and g.start_nodes[m] != head[m]:
-            return False
-    return True
-
-
-cdef inline bint find_lines(const Graph *g, Places *p) noexcept nogil:
-    """Whether states with several nodes are lines, with one place per state; finds them if so."""
-    cdef int64_t i, m, n, k
-    cdef int32_t head[8]
-    cdef int32_t successor[MOST]
-    cdef int32_t n_out[MOST]
-    if g.n_states > 8 or g.n_nodes < 4 or g.n_nodes <= g.n_states or not find_heads(g, head):
-        return False
-    for n in range(g.n_nodes):
-        successor[n], n_out[n] = -1, 0
-    for m in range(g.n_nodes):
-        for k in range(g.indptr[m], g.indptr[m + 1]):
-            n = g.sources[k]
-            n_out[n] += n != m
-            if n != m and g.node_states[n] == g.node_states[m]:
-                successor[n] = <int32_t> m
-    p.n, p.depth = g.n_states, 1
-    for i in range(g.n_states):
-        p.length[i] = 0
-        n = head[i]
-        while n >= 0:
-            p.place[n], p.row[n] = <int32_t> i, p.length[i]
-            p.length[i] += 1
-            # only the last node leads elsewhere, and ends
-            if successor[n] >= 0 and (n_out[n] > 1 or g.final[n] > 0.0):
-                return False
-            n = successor[n]
-        if p.length[i] > MOST_DEPTH:
-            return False
-        p.depth = max(p.depth, p.length[i])
-        p.length[i] = max(p.length[i], 1)
-    return join_lines(g, n_out, p)
-
-
-cdef inline bint join_lines(const Graph *g, const int32_t *n_out, Places *p) noexcept nogil:
-    """Whether each place has one way in and one way out, and lines have no edge to themselves."""
-    cdef int64_t m, n, k, n_ways
-    for m in range(g.n_nodes):
-        n_ways = 0
-        if n_out[m] > 1:
-            return False
-        for k in range(g.indptr[m], g.indptr[m + 1]):
-            n = g.sources[k]
-            if p.place[n] != p.place[m]:
-                p.before[p.place[m]], p.after[p.place[n]] = p.place[n], p.place[m]
-                n_ways += 1
-            elif n == m and p.length[p.place[m]] > 1:
-                return False
-        if n_ways > 1:
-            return False
     return True
 
 

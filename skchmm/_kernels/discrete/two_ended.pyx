@@ -14,8 +14,9 @@ them into posteriors:
     xi_t(n -> m) = alpha_{t-1}(n) w v_t(m) / Z
 
 O(edges of a dense graph) per step, less for a band (small_graph.pxd). Rows that the output has no
-room for are left in *sections* (sections.pxd). Of a line each end leaves its last node alone, which
-is the first one of the other: what enters it there stays for as many steps as it has nodes.
+room for are left in *sections* (sections.pxd). Of a line (short_lines.pxd) each end leaves its last
+node alone, which is the first one of the other: what enters it there stays for as many steps as it
+has nodes.
 
 What is accepted in the end can be e^-1000 of a row. So every node has an exponent, and an edge the
 weight w 2^(exponent of its source - that of its target). Exponents change when a row has drifted
@@ -36,8 +37,9 @@ from .ends cimport (
     BATCH, BELOW, FLOOR, LEAVE, LOOK, UNKNOWN, WALK, Change, Kept, Sweep, begin_at, convert,
 )
 from .meeting cimport approach, begin_both, finish, log_meeting
+from .places cimport MOST
 from .sections cimport sweep_sections
-from .small_graph cimport MOST, find_places, find_reach, term_of
+from .small_graph cimport find_places, find_reach, term_of
 
 
 cdef extern from "discrete/two_ended_steps.h" nogil:

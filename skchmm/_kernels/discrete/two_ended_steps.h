@@ -20,6 +20,8 @@
 #else
 
 #include "discrete/end_exponents.h"
+#include "discrete/end_lines.h"
+#include "discrete/end_marginals.h"
 #include "simd/exp.h"
 
 /* Of logarithms of ratios; lanes that are neither above log_lossy nor -inf are not fine. */
@@ -52,28 +54,6 @@ TARGET static int NAME(convert)(int64_t n, int64_t n_states, const double *rows,
     if (i < size)
         STORE_HEAD(out + i, NAME(probabilities)(HEAD(out + i, size - i), log_lossy, &fine), size - i);
     return fine != 0xFF;
-}
-
-/* What the neighbours of the places in vector v have, before them or, going back, after them. */
-TARGET INLINE W8 NAME(beside)(const int V, const int side, const W8 *row, const int v, SPOTS from)
-{
-    if (V == 1)
-        return TAKEN(row[0], from);
-    if (side > 0)
-        return UP(v > 0 ? row[v - 1] : SPREAD(0.0), row[v]);
-    return DOWN(row[v], v + 1 < V ? row[v + 1] : SPREAD(0.0));
-}
-
-/* Lines of D rows: weights of their edges, where they have a node, and where that is the last. */
-typedef struct { W8 along[MOST_DEPTH], inside[MOST_DEPTH], last[MOST_DEPTH]; SPOTS from; } NAME(Lines);
-
-/* What comes out of places: the last nodes of lines. The row, which is ready last, is asked last. */
-TARGET INLINE W8 NAME(emerging)(const int D, W8 row, const W8 *below, const NAME(Lines) *lines)
-{
-    W8 out = below[D - 2];
-    for (int d = D - 3; d >= 0; d--)
-        out = PICK(lines->last[d], SPREAD(0.5), below[d], out);
-    return PICK(lines->inside[0], SPREAD(0.5), out, row);
 }
 
 /* One step of one end; what comes first is constants of the compiler: K terms (0: as many as there are
@@ -141,74 +121,6 @@ TARGET INLINE void NAME(step)(const int K, const int V, const int D, const int b
     }
 }
 
-/* Sums, times the rows that the other end has left. These are loaded before anything is stored among
- * them: loads of a few lanes from beside what was just stored would wait for it. */
-TARGET INLINE void NAME(multiply)(const int V, const int mode, const int side, int64_t i,
-                                  int64_t n_places, const End *end, const W8 *scale, double *sums,
-                                  double *others)
-{
-    for (int v = 0; v < V; v++) {
-        const double *left = end->left + side * i * end->left_stride + 8 * v;
-        W8 other = MUL(SOME(left, n_places - 8 * v), scale[v]);
-        STORE(sums + 8 * v, MUL(LOAD(sums + 8 * v), other));
-        if (mode == COUNT)
-            STORE(others + 8 * v, other);
-    }
-}
-
-/* The marginals of a step, from such products, and its transitions. A path that has entered a line stays
- * there for as many steps as it has nodes. */
-TARGET INLINE void NAME(normalise)(const int K, const int V, const int D, const int band,
-                                   const int mode, const int side, int64_t i, int64_t n_places,
-                                   const End *end, const NAME(Lines) *lines, const double *joint,
-                                   const double *others, const double *before, W8 *past,
-                                   double *most, W8 *counts)
-{
-    W8 x[2], row[2];
-    for (int v = 0; v < V; v++)
-        x[v] = LOAD(joint + 8 * v);
-    if (D > 1) {
-        W8 entered = x[0];
-        for (int d = D - 2; d >= 0; d--) {
-            x[0] = FMA(past[d], lines->inside[d], x[0]);
-            past[d] = d > 0 ? past[d - 1] : entered;
-        }
-    }
-    double share = 1.0 / TOTAL(V > 1 ? ADD(x[0], x[1]) : x[0]);
-    W8 factor = SPREAD(share);
-    *most = share > *most ? share : *most;
-    for (int v = 0; v < V; v++)
-        STORE_HEAD(end->out + side * i * end->out_stride + 8 * v, MUL(x[v], factor),
-                   end->n_out - 8 * v);
-    if (mode < COUNT)
-        return;
-    for (int v = 0; v < V; v++)
-        row[v] = LOAD(before + 8 * v);
-    for (int v = 0; v < V; v++) {
-        W8 here = MUL(LOAD(others + 8 * v), factor);
-        for (int k = 0; k < K; k++)
-            counts[k] = FMA(LANE(row[0], k), here, counts[k]);
-        if (band) {
-            counts[v] = FMA(row[v], here, counts[v]);
-            counts[V + v] = FMA(NAME(beside)(V, side, row, v, lines->from), here, counts[V + v]);
-            if (band == 2)
-                counts[2 * V + v] = FMA(SPREAD(before[end->jump]), here, counts[2 * V + v]);
-        } else if (K == 0)
-            for (int64_t k = 0; k < n_places; k++)
-                counts[k * V + v] = FMA(SPREAD(before[k]), here, counts[k * V + v]);
-    }
-}
-
-/* Counts go to memory, with the weights of their time. */
-TARGET INLINE void NAME(flush)(const int V, int64_t n_terms, End *end, W8 *counts)
-{
-    for (int64_t k = 0; k < n_terms * V; k++) {
-        W8 sum = FMA(counts[k], LOAD(end->scaled + 8 * k), LOAD(end->counts + 8 * k));
-        STORE(end->counts + 8 * k, sum);
-        counts[k] = SPREAD(0.0);
-    }
-}
-
 /* Whether a row has new exponents. */
 TARGET INLINE int NAME(look)(const int V, const int D, const int mode, int64_t n_terms, int64_t i,
                              const Shape *shape, End *end, W8 *row, W8 *below, W8 *least,
@@ -239,19 +151,6 @@ TARGET INLINE int NAME(look)(const int V, const int D, const int mode, int64_t n
     for (int d = 0; d < D - 1; d++)
         below[d] = LOAD(end->below + 8 * d);
     return 1;
-}
-
-TARGET INLINE void NAME(open_lines)(const int D, const End *end, NAME(Lines) *lines, W8 *below,
-                                    W8 *past)
-{
-    lines->from = SPOTS_AT(end->from);
-    for (int d = 0; d < D - 1; d++) {
-        lines->along[d] = LOAD(end->along + 8 * d);
-        lines->inside[d] = LOAD(end->inside + 8 * d);
-        lines->last[d] = LOAD(end->last + 8 * d);
-        below[d] = LOAD(end->below + 8 * d);
-        past[d] = LOAD(end->past + 8 * d);
-    }
 }
 
 TARGET INLINE void NAME(run_shape)(const int K, const int V, const int D, const int band,
