@@ -236,5 +236,5 @@ check-release:
 # Leaves virtual environments and what git tracks.
 clean:
 	rm -rf build dist *.egg-info doc/_build doc/api/generated doc/auto_examples demo.png
-	rm -f skchmm/_kernels/*.c skchmm/_kernels/*.so skchmm/_kernels/*/*.c skchmm/_kernels/*/*.so
+	rm -f skchmm/_kernels/made_with.txt skchmm/_kernels/*.c skchmm/_kernels/*.so skchmm/_kernels/*/*.c skchmm/_kernels/*/*.so
 	rm -f $(VENV)/.kernels

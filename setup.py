@@ -1,6 +1,7 @@
 import os
 from glob import glob
 
+import Cython
 import numpy as np
 from Cython.Build import cythonize
 from setuptools import Extension, setup
@@ -16,6 +17,19 @@ JOBS = int(os.environ.get("SKCHMM_BUILD_JOBS") or CORES)
 # More of them, after these: for sanitizers.
 MORE_FLAGS = os.environ.get("SKCHMM_FLAGS", "").split()
 FLAGS += MORE_FLAGS
+
+
+# C files are made from the declarations of one numpy, and may not compile with another's headers:
+# that of another Python, say, which was used in this checkout before.
+MADE_WITH = os.path.join(KERNELS, "made_with.txt")
+VERSIONS = f"numpy {np.__version__}, Cython {Cython.__version__}"
+
+
+def made_with():
+    if not os.path.exists(MADE_WITH):
+        return None
+    with open(MADE_WITH) as file:
+        return file.read()
 
 
 def sources(suffix):
@@ -47,20 +61,21 @@ extensions.append(
 
 # Cython starts processes that may import this file.
 if __name__ == "__main__":
-    setup(
-        ext_modules=cythonize(
-            extensions,
-            nthreads=JOBS if JOBS > 1 and os.name != "nt" else 0,
-            shared_utility_qualified_name=SHARED,
-            compiler_directives={
-                "language_level": 3,
-                "boundscheck": False,
-                "wraparound": False,
-                "cdivision": True,
-                "initializedcheck": False,
-                # Shown by tests/inference/test_stress.py: "Threads" in doc/developers.rst.
-                "freethreading_compatible": True,
-            },
-        ),
-        options={"build_ext": {"parallel": JOBS}},
+    modules = cythonize(
+        extensions,
+        force=made_with() != VERSIONS,
+        nthreads=JOBS if JOBS > 1 and os.name != "nt" else 0,
+        shared_utility_qualified_name=SHARED,
+        compiler_directives={
+            "language_level": 3,
+            "boundscheck": False,
+            "wraparound": False,
+            "cdivision": True,
+            "initializedcheck": False,
+            # Shown by tests/inference/test_stress.py: "Threads" in doc/developers.rst.
+            "freethreading_compatible": True,
+        },
     )
+    with open(MADE_WITH, "w") as file:
+        file.write(VERSIONS)
+    setup(ext_modules=modules, options={"build_ext": {"parallel": JOBS}})
