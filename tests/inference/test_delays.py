@@ -172,6 +172,33 @@ def test_best_paths_as_by_all_nodes(data, passing_over, instruction_sets):
     assert passing_over[-1] in ("delayed_viterbi", "delayed_lanes_viterbi")
 
 
+@pytest.mark.parametrize("duration", [2, 5, 40, 700])
+@pytest.mark.parametrize("n_states", range(2, 9))
+def test_best_paths_of_minimum_durations(n_states, duration, passing_over, instruction_sets):
+    """Eight sequences at a time, with ties; some transitions and emissions are impossible."""
+    rng = np.random.default_rng(n_states)
+    labels = list("ABCDEFGH"[:n_states])
+    support = rng.random((n_states, n_states)) < 0.8
+    support |= np.eye(n_states, dtype=bool)
+    graph = graph_of([MinDuration(label, duration) for label in labels], support, labels)
+    log_transmat = np.where(support, rng.integers(-3, 1, size=support.shape) / 8, -np.inf)
+    chain = ScoredChain(graph, rng.integers(-3, 1, size=n_states) / 8, log_transmat)
+    lengths = [300, 299, 120, 41, 40, 39, 8, 7, 2, 1, 1]
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    table = rng.integers(-3, 1, size=(offsets[-1], n_states)) / 8
+    few = Frames(table[:9], rng.integers(9, size=len(table)))
+    holes = np.where(rng.random(table.shape) < 0.01, -np.inf, table)
+    for frames in (Frames(table), few, Frames(holes)):
+        expected, best = by_nodes(chain.decode, frames, offsets)
+        for k in instruction_sets.values():
+            instructions.use_instruction_set(k)
+            path, log_prob = chain.decode(frames, offsets)
+            np.testing.assert_array_equal(log_prob, best)
+            feasible = np.repeat(best > -np.inf, lengths)
+            np.testing.assert_array_equal(path[feasible], expected[feasible])
+    assert set(passing_over) == {"delayed_lanes_viterbi"}
+
+
 def close(found, expected):
     """What forward-backward gives, to a part in 1e12; logarithms of what they are the sum of."""
     np.testing.assert_allclose(found.log_z, expected.log_z, rtol=1e-12, atol=1e-9)

@@ -20,6 +20,8 @@ typedef struct {
     double *sums;            /* (lines, 8): the scores of the steps up to here, but those that are -inf */
     double *last;            /* (lines, 8): the last step whose score is */
     double *arrived;         /* (lines, 8) */
+    const double *entering;  /* of uniform lines, (heads, 8): weights from tails; or NULL, see below */
+    double keep[8];          /* of these, what a tail gains by staying, next to the line */
 } LaneDelay;
 
 #define STEPS "delay/lanes_max_steps.h"
@@ -32,12 +34,14 @@ typedef struct {
 
 #else
 
-/* 8 n log-likelihoods as whole numbers, in place. */
-TARGET static void NAME(delay_lanes_round)(int64_t n, double level, double scale, double *x)
+/* n rows of log-likelihoods as whole numbers, in place, and what is added to those of each state. */
+TARGET static void NAME(delay_lanes_round)(int64_t n, int64_t n_states, double level, double scale,
+                                           const double *more, double *x)
 {
     const W8 offset = SPREAD(level), factor = SPREAD(scale);
-    for (int64_t i = 0; i < 8 * n; i += 8)
-        STORE(x + i, ROUND(MUL(SUB(LOAD(x + i), offset), factor)));
+    for (; n > 0; n--)
+        for (int64_t i = 0; i < n_states; i++, x += 8)
+            STORE(x, ADD(ROUND(MUL(SUB(LOAD(x), offset), factor)), SPREAD(more[i])));
 }
 
 /* The best way into a place by n edges; where their number is known to the compiler there is no loop. */
@@ -115,6 +119,29 @@ TARGET INLINE W8 NAME(add_score)(W8 emission, int64_t t, const int impossible, d
     return all;
 }
 
+/* Steps from step t on, of at most n, before any path can have come out of a line; how many these are. */
+TARGET INLINE int64_t NAME(steps_inside)(LaneDelay *d, int64_t t, int64_t n, int64_t n_states,
+                                         const double *emit, double *values, int64_t n_notes,
+                                         uint8_t *notes)
+{
+    const Core *c = d->core;
+    const int32_t *head_states = c->states + 8 * c->n_plain;
+    const W8 none = SPREAD(-INFINITY);
+    const int64_t begin = t, inside = NAME(all_inside)(d, t, values);
+    for (; t < begin + n && t < inside; t++, emit += 8 * n_states) {
+        values += 8 * d->n_plain;
+        for (int64_t m = 0; m < d->n_plain; m++)
+            STORE(values + 8 * m, none);
+        for (int64_t l = 0; l < c->n_lines; l++) {
+            NAME(add_score)(LOAD(emit + 8 * head_states[l]), t, d->impossible, d->sums + 8 * l,
+                            d->last + 8 * l);
+            STORE(d->ring + 8 * ((t & d->mask) * c->n_lines + l), none);
+        }
+    }
+    memset(notes, 0, n_notes * (t - begin));
+    return t - begin;
+}
+
 #define INTO(k, end) NAME(best_edge)(sources + (k), weights + (k), (end) - (k), values)
 /* Notes are bytes, which might be anything to the compiler: what is read stands in variables. */
 TARGET INLINE void NAME(lanes_steps)(LaneDelay *d, int64_t t, int64_t n, int64_t n_states,
@@ -129,18 +156,7 @@ TARGET INLINE void NAME(lanes_steps)(LaneDelay *d, int64_t t, int64_t n, int64_t
     const double *weights = d->weights, *passage = d->passage;
     double *ring = d->ring, *sums = d->sums, *last = d->last, *arrived = d->arrived;
     const W8 none = SPREAD(-INFINITY);
-    const int64_t end = t + n, inside = NAME(all_inside)(d, t, values);
-    for (; t < end && t < inside; t++, notes += n_notes, emit += 8 * n_states) {
-        values += 8 * n_plain;
-        for (int64_t m = 0; m < n_plain; m++)
-            STORE(values + 8 * m, none);
-        for (int64_t l = 0; l < n_lines; l++) {
-            NAME(add_score)(LOAD(emit + 8 * head_states[l]), t, impossible, sums + 8 * l,
-                            last + 8 * l);
-            STORE(ring + 8 * ((t & mask) * n_lines + l), none);
-        }
-        memset(notes, 0, n_notes);
-    }
+    const int64_t end = t + n;
     for (; t < end; t++, notes += n_notes, emit += 8 * n_states) {
         double *out = values + 8 * n_plain;
         for (int64_t l = 0; l < n_lines; l++) {
@@ -179,18 +195,38 @@ TARGET INLINE void NAME(lanes_steps)(LaneDelay *d, int64_t t, int64_t n, int64_t
 }
 #undef INTO
 
+#include "delay/uniform_max.h"
+
+#define UNIFORM(K)                                                                           \
+    case K:                                                                                  \
+        NAME(uniform_steps)(K, d, t, n, emit, values, n_notes, notes);                       \
+        break;
+#define LANES_STEPS(impossible, aligned)                                                     \
+    NAME(lanes_steps)(d, t, n, n_states, emit, values, n_notes, notes, impossible, aligned)
 /* n steps from step t on. `values` is the row before them and what follows; a row of notes a step. */
 TARGET static void NAME(delay_lanes_run)(LaneDelay *d, int64_t t, int64_t n, int64_t n_states,
                                          const double *emit, double *values, int64_t n_notes,
                                          uint8_t *notes)
 {
-    if (!d->core->aligned)
-        NAME(lanes_steps)(d, t, n, n_states, emit, values, n_notes, notes, 1, 0);
+    int64_t done = NAME(steps_inside)(d, t, n, n_states, emit, values, n_notes, notes);
+    t += done;
+    n -= done;
+    emit += 8 * n_states * done;
+    values += 8 * d->n_plain * done;
+    notes += n_notes * done;
+    if (d->entering)
+        switch (n_states) {
+            UNIFORM(2) UNIFORM(3) UNIFORM(4) UNIFORM(5) UNIFORM(6) UNIFORM(7) UNIFORM(8)
+        }
+    else if (!d->core->aligned)
+        LANES_STEPS(1, 0);
     else if (d->impossible)
-        NAME(lanes_steps)(d, t, n, n_states, emit, values, n_notes, notes, 1, 1);
+        LANES_STEPS(1, 1);
     else
-        NAME(lanes_steps)(d, t, n, n_states, emit, values, n_notes, notes, 0, 1);
+        LANES_STEPS(0, 1);
 }
+#undef UNIFORM
+#undef LANES_STEPS
 
 /* What a path scores that ends in node k of line l, where step t is the last. */
 TARGET INLINE W8 NAME(ending)(const LaneDelay *d, int64_t l, int64_t k, int64_t t)

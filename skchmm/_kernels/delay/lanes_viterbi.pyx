@@ -34,9 +34,12 @@ cdef extern from "delay/lanes_max_steps.h" nogil:
         double *sums
         double *last
         double *arrived
+        const double *entering
+        double keep[8]
     void lanes_fill(int64_t n, int64_t n_states, const double *table, const int64_t *at,
                     double *out)
-    void delay_lanes_round(int64_t n, double level, double scale, double *x)
+    void delay_lanes_round(int64_t n, int64_t n_states, double level, double scale,
+                           const double *more, double *x)
     void delay_lanes_run(LaneDelay *, int64_t t, int64_t n, int64_t n_states, const double *emit,
                          double *values, int64_t n_notes, uint8_t *notes)
     void delay_lanes_top(const LaneDelay *, int64_t l, int64_t n, int64_t t, double *tops,
@@ -80,6 +83,9 @@ cdef struct Job:
     double *step                 # by line, a transition,
     double *passage              # and all of them,
     double *inside               # by node inside lines: ends
+    const double *entering       # see LaneDelay
+    double keep[8]
+    double *more                 # by state: what is added to log-likelihoods
     int64_t *path
     double *log_prob
     int64_t n                    # sequences
@@ -98,7 +104,7 @@ cdef void first_row(const Job *job, Work *w) noexcept nogil:
         if job.g.start_nodes[i] < 0:
             continue
         m = c.place[job.g.start_nodes[i]]
-        start = whole(job.grid.scale * job.log_start[i])
+        start = whole(job.grid.scale * job.log_start[i]) - job.more[i]  # no transition yet
         for l in range(LANES):
             value = start + w.emit[i * LANES + l]
             if m < heads:
@@ -166,7 +172,7 @@ cdef void forward(const Job *job, const Group *group, Work *w) noexcept nogil:
             lanes_fill(n, S, job.rounded, w.at, w.emit)
         else:
             lanes_fill(n, S, job.table, w.at, w.emit)
-            delay_lanes_round(n * S, job.grid.level, job.grid.scale, w.emit)
+            delay_lanes_round(n, S, job.grid.level, job.grid.scale, job.more, w.emit)
         if begin == 0:
             first_row(job, w)
         while True:
@@ -291,7 +297,9 @@ cdef int new_work(const Job *job, Memory memory, int64_t longest, Work *w) excep
         ring *= 2
     w.delay.core, w.delay.n_plain, w.delay.weights = core, job.n_plain, job.weights
     w.delay.step, w.delay.passage, w.delay.final = job.step, job.passage, job.inside
-    w.delay.impossible = job.grid.impossible
+    w.delay.impossible, w.delay.entering = job.grid.impossible, job.entering
+    for l in range(LANES):
+        w.delay.keep[l] = job.keep[l]
     w.delay.ring, w.delay.mask = memory.table(ring, L * LANES), ring - 1
     w.delay.sums, w.delay.last = memory.rows(L, LANES), memory.rows(L, LANES)
     w.delay.arrived = memory.rows(L, LANES)
@@ -303,6 +311,28 @@ cdef int new_work(const Job *job, Memory memory, int64_t longest, Work *w) excep
         open_trail(w.trails + l, memory, core, longest)
     w.watch = new_watch(LANES * (core.first[core.n_places] + core.n_places))
     return 0
+
+
+cdef void take_steps_along(Job *job, double *entering) noexcept nogil:
+    """For uniform lines whose heads have edges from other states: see uniform_steps."""
+    cdef const Core *c = job.core
+    cdef int64_t k, l
+    for l in range(LANES * LANES):
+        entering[l] = -INFINITY
+    for l in range(c.n_lines):
+        if c.n_lines == 1 or job.step[l] == -INFINITY:
+            return
+        for k in range(c.first[8 * c.n_plain + l], c.first[8 * c.n_plain + l + 1]):
+            if c.sources[k] == l:
+                return
+            entering[LANES * l + c.sources[k]] = job.weights[k] - job.step[l]
+    for l in range(c.n_lines):
+        job.keep[l] = -INFINITY
+        for k in range(c.first[l], c.first[l + 1]):
+            job.keep[l] = job.weights[k] - job.step[l]
+        job.more[l] = job.step[l]
+        job.step[l] = job.passage[l] = 0.0
+    job.entering = entering
 
 
 def delayed_lanes_viterbi(Layout layout,                     # IN
@@ -331,10 +361,24 @@ def delayed_lanes_viterbi(Layout layout,                     # IN
         return False
     job.g, job.core, job.table = &layout.graph, core, &log_table[0, 0]
     job.rows, job.rounded = NULL if rows is None else &rows[0], NULL
+    job.weights = memory.table(core.first[core.n_places], 1)
+    for i in range(core.first[core.n_places]):
+        job.weights[i] = whole(job.grid.scale * log_weights[core.edges[i]])
+    job.step, job.passage = memory.table(core.n_lines, 1), memory.table(core.n_lines, 1)
+    for i in range(core.n_lines):
+        job.step[i] = whole(job.grid.scale * log_weights[core.through[i]])
+        job.passage[i] = core.delay[i] * job.step[i]
+    job.more = memory.rows(layout.graph.n_states, 1)
+    job.entering = NULL
+    for i in range(LANES):
+        job.keep[i] = 0.0
+    if lines.uniform and not job.grid.impossible:
+        take_steps_along(&job, memory.table(LANES, LANES))
     if rows is not None and 4 * log_table.shape[0] <= offsets[offsets.shape[0] - 1]:
         rounded = memory.table(size + 7, 1)
         for i in range(size):
-            rounded[i] = whole((job.table[i] - job.grid.level) * job.grid.scale)
+            rounded[i] = whole((job.table[i] - job.grid.level) * job.grid.scale) + job.more[
+                i % layout.graph.n_states]
         job.rounded = rounded
     job.offsets, job.order, job.n = &offsets[0], &order[0], order.shape[0]
     job.log_weights, job.log_start = &log_weights[0], &log_start[0]
@@ -344,13 +388,6 @@ def delayed_lanes_viterbi(Layout layout,                     # IN
     while job.n_plain < 8 * core.n_plain and core.nodes[job.n_plain] >= 0:
         job.n_plain += 1
     job.n_notes = 2 * core.n_lines if core.aligned else 2 * core.n_places + core.n_lines
-    job.weights = memory.table(core.first[core.n_places], 1)
-    for i in range(core.first[core.n_places]):
-        job.weights[i] = whole(job.grid.scale * log_weights[core.edges[i]])
-    job.step, job.passage = memory.table(core.n_lines, 1), memory.table(core.n_lines, 1)
-    for i in range(core.n_lines):
-        job.step[i] = whole(job.grid.scale * log_weights[core.through[i]])
-        job.passage[i] = core.delay[i] * job.step[i]
     job.inside = memory.table(core.begin[core.n_lines], 1)
     for i in range(core.begin[core.n_lines]):
         job.inside[i] = whole(job.grid.scale * layout.graph.log_final[core.inside[i]])

@@ -19,12 +19,15 @@
 #if defined(__GNUC__) || defined(__clang__)
 #define INLINE static inline __attribute__((always_inline))
 #define RARELY(condition) __builtin_expect((condition), 0)
+#define UNROLLED _Pragma("GCC unroll 8") /* a loop of constant length, over vectors in registers */
 #elif defined(_MSC_VER)
 #define INLINE static __forceinline
 #define RARELY(condition) (condition)
+#define UNROLLED
 #else
 #define INLINE static inline
 #define RARELY(condition) (condition)
+#define UNROLLED
 #endif
 
 #define JOIN_NAMES(f, isa) f##_##isa
