@@ -104,10 +104,13 @@ class AskingMixin:
                     f"{part.constraint!r}."
                 )
         result = np.empty(sequences.n_sequences)
-        for chain in set(chains):
+        different = set(chains)
+        for chain in different:
             both = self._with_rules(chain, constraints, kept_as)
             log_both = both.log_likelihood(frames, sequences.offsets, n_jobs=self.n_jobs)
-            mine = np.array([each is chain for each in chains])
+            mine = slice(None)
+            if len(different) > 1:
+                mine = np.array([each is chain for each in chains])
             result[mine] = np.minimum(np.exp(log_both[mine] - log_z[mine]), 1.0)
         return result
 
@@ -159,14 +162,15 @@ class AskingMixin:
     def _explain(self, sequences):
         frames, chain = self._frames(sequences), self._chain()
         log_z = chain.log_likelihood(frames, sequences.offsets, n_jobs=self.n_jobs)
-        explainer = self._explainer(chain) if np.isneginf(log_z).any() else None
+        bad = (log_z == -np.inf).tolist()
+        explainer = self._explainer(chain) if any(bad) else None
         explanations = [
             explainer.explain(
                 name, frames.part(begin, end), sequences.known and sequences.known.part(begin, end)
             )
-            if np.isneginf(log_z[s])
-            else Explanation(name, end - begin, True)
-            for s, (name, (begin, end)) in enumerate(zip(sequences.names, sequences.ranges))
+            if infeasible
+            else Explanation._of_feasible(name, end - begin)
+            for infeasible, name, (begin, end) in zip(bad, sequences.names, sequences.ranges)
         ]
         return sequences.alone(explanations)
 

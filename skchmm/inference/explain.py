@@ -127,6 +127,17 @@ class Explanation:
             + [where]
         )
 
+    @classmethod
+    def _of_feasible(cls, sequence, n_steps):
+        """That of a sequence with a feasible path; most have one, so it is to take little time."""
+        found = object.__new__(cls)
+        found.__dict__.update(
+            sequence=sequence, n_steps=n_steps, feasible=True, constraints=[], model_parts=[],
+            starts=[], transitions=[], steps={}, known={}, position=None, forward_position=None,
+            smallest=True,
+        )  # fmt: skip
+        return found
+
     def __repr__(self):
         if self.feasible:
             return f"<Explanation: sequence {self.sequence!r} is feasible>"

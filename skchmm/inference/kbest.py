@@ -4,9 +4,12 @@ from itertools import islice, pairwise
 
 import numpy as np
 
+from .._kernels.data.rows import cut
 from .._kernels.discrete import kbest as kernels
 from .._kernels.discrete.kbest import BestPaths
 from .levels import HUGE, add_levels, take_off_levels
+from .schedule import lanes_order
+from .settings import settings
 
 
 def iterate_paths(chain, frames, begin, end):
@@ -57,18 +60,22 @@ def _paths(chain, frames):
 
 def best_paths(chain, frames, offsets, k, labels):
     """The k best paths of each sequence, as lists of (log_prob, labels)."""
-    states, log_probs, begins = kernels.best_paths(
-        chain.graph.layout, chain.log_weights, chain.log_start, frames.table, frames.index,
-        offsets, k,
+    graph = chain.graph
+    few = 0 < graph.n_edges <= settings.lanes_edges
+    order = lanes_order(offsets, 8 * graph.n_nodes if few else None)
+    states, log_probs, numbers = kernels.best_paths(
+        graph.layout, chain.log_weights, chain.log_start, frames.table, frames.index, offsets,
+        order, k,
     )  # fmt: skip
-    found, answers, at = labels.take(states, mode="clip"), [], 0
-    for (begin, end), (first, last) in zip(pairwise(offsets.tolist()), pairwise(begins)):
-        shape = last - first, end - begin
-        rows = found[at : at + shape[0] * shape[1]].reshape(shape)
-        paths = list(zip(log_probs[first:last], rows))
-        at += rows.size
-        if paths and abs(paths[0][0]) > HUGE:
-            again = islice(iterate_paths(chain, frames, begin, end), k)
-            paths = [(log_prob, labels[path]) for log_prob, path in again]
-        answers.append(paths)
+    order = np.arange(len(numbers)) if order is None else order
+    sizes = np.repeat((offsets[1:] - offsets[:-1])[order], numbers)
+    paths = cut(labels.take(states, mode="clip"), np.append(0, sizes.cumsum()))
+    pairs, answers = list(zip(log_probs.tolist(), paths)), [[]] * len(numbers)
+    for s, (first, last) in zip(order.tolist(), pairwise([0, *numbers.cumsum().tolist()])):
+        answers[s] = pairs[first:last]
+    if (np.abs(log_probs) > HUGE).any():
+        for s in range(len(answers)):
+            if answers[s] and abs(answers[s][0][0]) > HUGE:
+                again = islice(iterate_paths(chain, frames, offsets[s], offsets[s + 1]), k)
+                answers[s] = [(log_prob, labels[path]) for log_prob, path in again]
     return answers

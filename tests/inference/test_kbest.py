@@ -1,4 +1,4 @@
-from itertools import islice
+from itertools import islice, pairwise
 
 import numpy as np
 import pytest
@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skchmm import ConstrainedHMM, InfeasibleSequenceError, InfeasibleSequenceWarning
+from skchmm._kernels.simd import instructions
 from skchmm.constraints import AtLeastVisits, NoDwell, StartsIn, Window
 from skchmm.emissions import Frames
 from skchmm.inference.kbest import iterate_paths
@@ -127,3 +128,39 @@ def test_infeasible_sequences_are_answered_without_the_constraints_if_one_says_s
         found = model.kbest([X, X], 9)
     expected = feasible_paths(*chain, X, STATES)
     assert {tuple(path.tolist()) for _, path in found[0]} == set(expected)
+
+
+RULES = [None, AtLeastVisits("a", 2), NoDwell("b"), [Window("c", 2, 4), AtLeastVisits("b", 1)]]
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("tied", [False, True])
+def test_eight_sequences_at_a_time_are_as_one_by_one(rule, tied, instruction_sets):
+    rng = np.random.default_rng(0)
+    chain = random_chain(rng, 3, 0.2)
+    table = rng.normal(size=(6, 3))
+    if tied:
+        chain, table = (np.full(3, 1 / 3), np.full((3, 3), 1 / 3)), rng.integers(-2, 1, (6, 3)) / 2
+    table[0, 1] = -np.inf
+    chain = ConstrainedHMM.from_parameters(*chain, states=STATES, constraints=rule)._chain()
+    lengths = np.append(rng.integers(1, 40, 17), [70, 1, 2])
+    offsets = np.append(0, lengths.cumsum())
+    frames = Frames(table, rng.integers(6, size=offsets[-1]).astype(np.int32))
+    labels, k = np.array(STATES), 12
+    expected = [
+        [(log_prob, labels[path].tolist()) for log_prob, path in islice(paths, k)]
+        for paths in (iterate_paths(chain, frames, *steps) for steps in pairwise(offsets))
+    ]
+    assert k in map(len, expected)
+    for instruction_set in instruction_sets.values():
+        instructions.use_instruction_set(instruction_set)
+        found = chain.best_paths(frames, offsets, k, labels)
+        assert [[(p, path.tolist()) for p, path in paths] for paths in found] == expected
+
+
+def test_more_paths_than_there_was_room_for():
+    model = ConstrainedHMM.from_parameters(np.full(3, 1 / 3), np.full((3, 3), 1 / 3), states=STATES)
+    X = [np.zeros((n, 3)) for n in (5, 4, 1)]
+    found = model.kbest(X, 500)
+    assert [len(paths) for paths in found] == [3**5, 3**4, 3]
+    assert all(len({tuple(path) for _, path in paths}) == len(paths) for paths in found)

@@ -11,21 +11,24 @@ far cover all others without overlap, so the best of them all is the next path:
 Only the best deviation of each path is queued; when it is taken, the next one is looked for
 again. So a further path costs O(T degree) and keeps T nodes. Equally good paths come in the
 order of their states compared from the end, as in the traceback of Viterbi. Where a state has
-several nodes, the table also has the node before each, and nodes are ranked on the way by the
-states that lead to them, to choose it; if there is no tie at all, ranks are left out. Two paths
-that part at nodes of one state are compared further back.
+several nodes and there are ties, nodes are ranked on the way by the states that lead to them, and
+the node before each is noted; otherwise it is the first of the best. Two paths that part at nodes
+of one state are compared further back.
 """
 import numpy as np
 
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, malloc, realloc
+from libc.string cimport memcpy
 
+from ..lanes.edges cimport LANES, Group, read_group
+from ..lanes.values cimport Values, fill_values, open_values
 from ..shared.interrupt cimport Watch, check, new_watch, stopped
 from ..shared.layout cimport Graph, Layout, edges_into, epoch_of, frame, step_work
 from ..shared.memory cimport Memory
 from .log_rows cimport best_source, first_row, max_row
-from .sources cimport Ranks, choose_sources, max_row_and_sources, open_ranks
+from .sources cimport Ranks, choose_sources, max_row_and_ties, open_ranks
 
 
 cdef struct Deviation:
@@ -58,8 +61,10 @@ cdef class BestPaths:
     cdef const double *log_start
     cdef const double *log_table
     cdef const int32_t *rows
-    cdef double *values
-    cdef int32_t *came             # (T, n_nodes) the node before each; NULL: one node per state
+    cdef double *values            # (T, n_nodes)
+    cdef double *own               # room for them; NULL where they are always given
+    cdef int32_t *came             # (T, n_nodes) the node before each, if it is `noted`
+    cdef bint noted                # else it is the first of the best
     cdef Path *paths
     cdef int64_t *heap             # paths that have a deviation left
     cdef int64_t T, n_paths, n_heap, room, n_steps
@@ -69,7 +74,7 @@ cdef class BestPaths:
     cdef Ranks ranks
 
     def __cinit__(self):
-        self.values = NULL
+        self.own = NULL
         self.came = NULL
         self.paths = NULL
         self.heap = NULL
@@ -79,7 +84,8 @@ cdef class BestPaths:
                  const double[::1] log_start,           # IN
                  const double[:, ::1] log_table,        # IN
                  const int32_t[::1] rows,               # IN or None: row t of log_table is step t
-                 int64_t n_steps):                      # IN, of the longest sequence
+                 int64_t n_steps,                       # IN, of the longest sequence
+                 bint given=False):                     # IN, values are
         self.layout = layout
         self.held = log_weights, log_start, log_table, rows  # keeps the pointers alive
         if layout.graph.n_nodes == 0:
@@ -88,18 +94,17 @@ cdef class BestPaths:
         self.log_start, self.log_table = &log_start[0], &log_table[0, 0]
         self.rows = &rows[0] if rows is not None else NULL
         self.n_steps = n_steps
-        self.values = <double *> malloc(n_steps * layout.graph.n_nodes * sizeof(double))
         self.make_room()
-        if layout.graph.several:
-            self.came = <int32_t *> malloc(n_steps * layout.graph.n_nodes * sizeof(int32_t))
-        if self.values == NULL or layout.graph.several and self.came == NULL:
-            raise MemoryError
+        if not given:
+            self.own = <double *> malloc(n_steps * layout.graph.n_nodes * sizeof(double))
+            if self.own == NULL:
+                raise MemoryError
         self.memory = Memory()
         open_ranks(&self.ranks, self.memory, &layout.graph)
 
     def __dealloc__(self):
         self.forget()
-        free(self.values)
+        free(self.own)
         free(self.came)
         free(self.paths)
         free(self.heap)
@@ -110,55 +115,69 @@ cdef class BestPaths:
             free(self.paths[p].nodes)
         self.n_paths = self.n_heap = 0
 
-    cpdef int begin(self, int64_t origin, int64_t T) except -1:
+    def begin(self, int64_t origin, int64_t T):
         """From now on, the paths of the sequence of steps origin..origin+T-1."""
+        with nogil:
+            self.begin_at(origin, T)
+
+    cdef int begin_at(self, int64_t origin, int64_t T) except -1 nogil:
+        cdef bint tied
+        if T > self.n_steps and self.layout.graph.n_nodes > 0:
+            raise ValueError("A sequence is longer than the longest.")
+        tied = self.layout.graph.n_nodes > 0 and self.fill(origin, T)
+        check()
+        return self.begin_with(self.own, T, tied)
+
+    cdef int begin_with(self, double *values, int64_t T, bint tied) except -1 nogil:
+        """From now on, the paths of a sequence with these values, in which there may be ties."""
         self.forget()
         self.last_parent = -1
         if self.layout.graph.n_nodes == 0:
             return 0
-        if T > self.n_steps:
-            raise ValueError("A sequence is longer than the longest.")
-        self.T = T
-        with nogil:
-            self.fill(origin)
+        self.values, self.T, self.noted = values, T, tied
+        if tied:
+            self.break_ties()
             check()
-            # The virtual path: every accepting last node is a deviation from it at T.
-            self.paths[0].log_prob = 0.0
-            self.paths[0].t = T + 1
-            self.paths[0].parent = -1
-            self.paths[0].depth = 0
-            self.paths[0].nodes = NULL
-            self.n_paths = 1
-            self.look(0, NULL)
+        # The virtual path: every accepting last node is a deviation from it at T.
+        self.paths[0].log_prob = 0.0
+        self.paths[0].t = T + 1
+        self.paths[0].parent = -1
+        self.paths[0].depth = 0
+        self.paths[0].nodes = NULL
+        self.n_paths = 1
+        self.look(0, NULL)
         return 0
 
-    cdef void fill(self, int64_t origin) noexcept nogil:
-        """The values of viterbi.pyx, all rows kept."""
+    cdef bint fill(self, int64_t origin, int64_t T) noexcept nogil:
+        """The values of viterbi.pyx, all rows kept; whether nodes of one state tie."""
         cdef const Graph *g = &self.layout.graph
         cdef int64_t t, e = 0
-        cdef double *row = self.values
+        cdef double *row = self.own
         cdef const double *log_b
         cdef bint tied = False
         cdef Watch watch = new_watch(step_work(g))
         first_row(g, self.log_start, self.log_table + frame(self.rows, origin) * g.n_states, row)
-        for t in range(1, self.T):
+        for t in range(1, T):
             e = epoch_of(&g.epochs, t, e)
             log_b = self.log_table + frame(self.rows, origin + t) * g.n_states
-            if self.came == NULL:
+            if g.several and not tied:
+                tied = max_row_and_ties(g, self.log_weights, e, row, log_b, row + g.n_nodes)
+            else:
                 max_row(g, self.log_weights, e, row, log_b, row + g.n_nodes)
-            elif max_row_and_sources(g, self.log_weights, e, row, log_b, row + g.n_nodes,
-                                     self.came + t * g.n_nodes):
-                tied = True
             row += g.n_nodes
             if stopped(&watch, 1):
-                return
-        if tied:
-            self.break_ties()
+                break
+        return tied
 
-    cdef void break_ties(self) noexcept nogil:
+    cdef int break_ties(self) except -1 nogil:
+        """Note the node before each."""
         cdef const Graph *g = &self.layout.graph
         cdef int64_t t, m, e = 0
         cdef Watch watch = new_watch(step_work(g))
+        if self.came == NULL:
+            self.came = <int32_t *> malloc(self.n_steps * g.n_nodes * sizeof(int32_t))
+            if self.came == NULL:
+                raise MemoryError
         for m in range(g.n_nodes):
             self.ranks.of_node[m] = <int32_t> m
         for t in range(1, self.T):
@@ -166,13 +185,14 @@ cdef class BestPaths:
             choose_sources(g, self.log_weights, e, self.values + (t - 1) * g.n_nodes,
                            &self.ranks, self.came + t * g.n_nodes)
             if stopped(&watch, 1):
-                return
+                break
+        return 0
 
-    cdef int make_room(self) except -1:
+    cdef int make_room(self) except -1 nogil:
         cdef void *grown
+        cdef int64_t room = 2 * self.room + 16
         if self.n_paths < self.room:
             return 0
-        cdef int64_t room = 2 * self.room + 16
         grown = realloc(self.paths, room * sizeof(Path))
         if grown == NULL:
             raise MemoryError
@@ -188,18 +208,20 @@ cdef class BestPaths:
         """Write the next path and return its log probability, -inf when there are no more."""
         if path.shape[0] < self.T:
             raise ValueError("The path is longer than that.")
-        return self.next(&path[0])
+        cdef double log_prob
+        with nogil:
+            log_prob = self.next(&path[0])
+        return log_prob
 
-    cdef double next(self, int32_t *path) except? -1.0:
+    cdef double next(self, int32_t *path) except? -1.0 nogil:
         cdef int64_t p, q, parent, t, u
         cdef int32_t *nodes
         cdef Deviation taken
         cdef const Graph *g = &self.layout.graph
         if self.last_parent >= 0:
-            with nogil:
-                self.look(self.last_parent, &self.last_taken)
-                self.look(self.n_paths - 1, NULL)
-                self.last_parent = -1
+            self.look(self.last_parent, &self.last_taken)
+            self.look(self.n_paths - 1, NULL)
+            self.last_parent = -1
         if self.n_heap == 0:
             return -INFINITY
         self.make_room()
@@ -208,40 +230,44 @@ cdef class BestPaths:
         nodes = <int32_t *> malloc(taken.t * sizeof(int32_t))
         if nodes == NULL:
             raise MemoryError
-        with nogil:
-            p = self.n_paths
-            self.n_paths += 1
-            self.paths[p].log_prob = taken.log_prob
-            self.paths[p].t = taken.t
-            self.paths[p].parent = parent
-            self.paths[p].depth = self.paths[parent].depth + 1
-            self.paths[p].nodes = nodes
-            self.trace(taken, nodes)
-            self.remove_first()
-            self.last_parent, self.last_taken = parent, taken
-            t, q = 0, p
-            while q > 0:
-                for u in range(t, self.paths[q].t):
-                    path[u] = g.node_states[self.paths[q].nodes[u]]
-                t, q = self.paths[q].t, self.paths[q].parent
+        p = self.n_paths
+        self.n_paths += 1
+        self.paths[p].log_prob = taken.log_prob
+        self.paths[p].t = taken.t
+        self.paths[p].parent = parent
+        self.paths[p].depth = self.paths[parent].depth + 1
+        self.paths[p].nodes = nodes
+        self.trace(taken, self.paths[parent].nodes, nodes)
+        self.remove_first()
+        self.last_parent, self.last_taken = parent, taken
+        t, q = 0, p
+        while q > 0:
+            for u in range(t, self.paths[q].t):
+                path[u] = g.node_states[self.paths[q].nodes[u]]
+            t, q = self.paths[q].t, self.paths[q].parent
         return taken.log_prob
 
-    cdef void trace(self, Deviation taken, int32_t *nodes) noexcept nogil:
-        """The best way to the node that the deviation takes."""
-        cdef const Graph *g = &self.layout.graph
-        cdef int64_t u, e = g.epochs.n - 1
+    cdef void trace(self, Deviation taken, const int32_t *other, int32_t *nodes) noexcept nogil:
+        """The best way to the node that the deviation takes; `other` is its parent's, or NULL."""
+        cdef int64_t u, e = self.layout.graph.epochs.n - 1
         nodes[taken.t - 1] = taken.node
         for u in range(taken.t - 1, 0, -1):
-            if self.came != NULL:
-                nodes[u - 1] = self.came[u * g.n_nodes + nodes[u]]
-            else:
-                e = epoch_of(&g.epochs, u, e)
-                nodes[u - 1] = best_source(g, self.log_weights, e, nodes[u],
-                                           self.values + (u - 1) * g.n_nodes)
+            nodes[u - 1] = self.node_before(u, nodes[u], &e)
+            if other != NULL and nodes[u - 1] == other[u - 1]:  # where both are, both go on
+                memcpy(nodes, other, u * sizeof(int32_t))
+                return
+
+    cdef inline int32_t node_before(self, int64_t t, int32_t node, int64_t *e) noexcept nogil:
+        """The best node at step t - 1 on the way to one at step t, in or before epoch e."""
+        cdef const Graph *g = &self.layout.graph
+        if self.noted:
+            return self.came[t * g.n_nodes + node]
+        e[0] = epoch_of(&g.epochs, t, e[0])
+        return best_source(g, self.log_weights, e[0], node, self.values + (t - 1) * g.n_nodes)
 
     cdef inline int32_t node_at(self, Walk *walk, int64_t u) noexcept nogil:
         """The node at step u of a path with a deviation; asked for from the end on."""
-        cdef int64_t p = walk.p
+        cdef int64_t p = walk.p, e = 0
         if u >= walk.taken.t:
             while u >= self.paths[p].t:
                 p = self.paths[p].parent
@@ -249,7 +275,7 @@ cdef class BestPaths:
         elif u == walk.taken.t - 1:
             walk.node = walk.taken.node
         else:
-            walk.node = self.came[(u + 1) * self.layout.graph.n_nodes + walk.node]
+            walk.node = self.node_before(u + 1, walk.node, &e)
         return walk.node
 
     cdef bint precedes(self, Walk a, Walk b, int64_t u) noexcept nogil:
@@ -377,34 +403,81 @@ cdef class BestPaths:
         self.heap[i] = last
 
 
+cdef class Found:
+    """Paths of sequences, one after the other, and their log probabilities."""
+    cdef readonly object paths, log_probs
+    cdef int32_t[::1] room
+    cdef double[::1] values
+    cdef int64_t n_steps, n_paths
+
+    def __init__(self, int64_t n_steps, int64_t n_paths):  # as a guess
+        self.paths, self.log_probs = np.empty(n_steps, dtype=np.int32), np.empty(n_paths)
+        self.room, self.values = self.paths, self.log_probs
+        self.n_steps = self.n_paths = 0
+
+    cdef int take(self, BestPaths each, int64_t k) except -1 nogil:
+        """The next k paths, or as many as there are."""
+        cdef double log_prob
+        while k > 0:
+            if self.n_steps + each.T > self.room.shape[0] or self.n_paths == self.values.shape[0]:
+                with gil:
+                    self.grow(each.T)
+            log_prob = each.next(&self.room[self.n_steps])
+            if log_prob == -INFINITY:
+                return 0
+            self.values[self.n_paths] = log_prob
+            self.n_steps += each.T
+            self.n_paths += 1
+            k -= 1
+        return 0
+
+    cdef int grow(self, int64_t n) except -1:
+        """Room for n steps, and for twice as much as there is."""
+        self.paths = np.concatenate([self.paths, np.empty(self.n_steps + n, dtype=np.int32)])
+        self.log_probs = np.concatenate([self.log_probs, np.empty(self.n_paths + 1)])
+        self.room, self.values = self.paths, self.log_probs
+        return 0
+
+
 def best_paths(Layout layout,                   # IN
                const double[::1] log_weights,   # IN, one an edge
                const double[::1] log_start,     # IN
                const double[:, ::1] log_table,  # IN
                const int32_t[::1] rows,         # IN or None: row t of log_table is step t
                const int64_t[::1] offsets,      # IN
+               const int64_t[::1] order,        # IN or None, for lanes: sequences, longest first
                int64_t k):                      # IN, how many of each sequence
-    """Paths of all sequences, one after the other; their log probabilities; where those of each
-    sequence begin among these."""
-    cdef int64_t n = offsets.shape[0] - 1, s, _i, T, done = 0, longest = 0
-    cdef double log_prob
+    """Paths of all sequences, one after the other; their log probabilities; how many there are of
+    each sequence. Sequences come in `order`, if there is one."""
+    cdef int64_t n = offsets.shape[0] - 1, s, l, before, longest = 0
+    cdef bint lanes = order is not None and layout.graph.n_nodes > 0 and log_weights.shape[0] > 0
+    cdef int tied = 0
+    cdef Watch watch = new_watch(step_work(&layout.graph))
+    cdef Memory memory = Memory()
+    cdef Group group
+    cdef Values values
     for s in range(n):
         longest = max(longest, offsets[s + 1] - offsets[s])
-    cdef BestPaths each = BestPaths(layout, log_weights, log_start, log_table, rows, longest)
-    paths = np.empty(offsets[n] * min(k, 8), dtype=np.int32)
-    log_probs, begins = [], [0]
-    cdef int32_t[::1] room = paths
-    for s in range(n):
-        T = offsets[s + 1] - offsets[s]
-        each.begin(offsets[s], T)
-        for _i in range(k):
-            if done + T > room.shape[0]:
-                paths = np.concatenate([paths, np.empty(done + T, dtype=np.int32)])
-                room = paths
-            log_prob = each.next(&room[done])
-            if log_prob == -INFINITY:
-                break
-            log_probs.append(log_prob)
-            done += T
-        begins.append(len(log_probs))
-    return paths[:done], log_probs, begins
+    cdef BestPaths each = BestPaths(layout, log_weights, log_start, log_table, rows, longest, lanes)
+    cdef Found found = Found(offsets[n] * min(k, 8), n * min(k, 8))
+    numbers = np.empty(n, dtype=np.int64)
+    cdef int64_t[::1] number = numbers
+    if lanes:
+        open_values(&values, memory, &layout.graph, &log_weights[0], &log_start[0],
+                    &log_table[0, 0], each.rows, longest)
+    with nogil:
+        for s in range(n):
+            l, before = s % LANES, found.n_paths
+            if lanes:
+                if l == 0:
+                    read_group(&order[s], n - s, &offsets[0], &group)
+                    tied = fill_values(&values, &group)
+                    check()
+                each.begin_with(values.tables[l], group.length[l], tied >> l & 1)
+            else:
+                each.begin_at(offsets[s], offsets[s + 1] - offsets[s])
+            found.take(each, k)
+            number[s] = found.n_paths - before
+            if stopped(&watch, (1 + number[s]) * each.T):
+                check()
+    return found.paths[:found.n_steps], found.log_probs[:found.n_paths], numbers

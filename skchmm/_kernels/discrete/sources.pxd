@@ -25,10 +25,10 @@ cdef inline int open_ranks(Ranks *ranks, Memory memory, const Graph *g) except -
     return 0
 
 
-cdef inline bint max_row_and_sources(const Graph *g, const double *log_weights, int64_t e,
-                                     const double *before, const double *log_b, double *out,
-                                     int32_t *came) noexcept nogil:
-    """A row and the first of the best nodes before each; whether nodes of one state tie."""
+cdef inline bint max_row_and_ties(const Graph *g, const double *log_weights, int64_t e,
+                                  const double *before, const double *log_b,
+                                  double *out) noexcept nogil:
+    """A row; whether the best node before one of its nodes ties with others of its state."""
     cdef int64_t m, k, best
     cdef double top, value
     cdef bint tied = False
@@ -40,7 +40,6 @@ cdef inline bint max_row_and_sources(const Graph *g, const double *log_weights, 
             if value > top:
                 top, best = value, k
         out[m] = top + log_b[g.node_states[m]]
-        came[m] = g.sources[best] if best >= 0 else 0
         if best >= 0 and not tied:
             tied = has_tie(g, log_weights, before, best, start[m + 1])
     return tied

@@ -1,3 +1,4 @@
+from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t
 
 from ..shared.layout cimport Graph, edges_into
@@ -59,6 +60,19 @@ cdef inline void rows_of(const Group *group, const int32_t *rows, int64_t first,
         step = group.origin[l] + group.length[l] - 1
         for t in range(last, n):
             at[t * LANES + l] = step if rows == NULL else rows[step]
+
+
+cdef inline void first_logs(const Graph *g, const double *log_start, const double *emit,
+                            double *out) noexcept nogil:
+    """Row 0 of values, by logarithms."""
+    cdef int64_t i, l, m
+    for m in range(g.n_nodes * LANES):
+        out[m] = -INFINITY
+    for i in range(g.n_states):
+        m = g.start_nodes[i]
+        if m >= 0:
+            for l in range(LANES):
+                out[m * LANES + l] = log_start[i] + emit[i * LANES + l]
 
 
 cdef struct Edges:

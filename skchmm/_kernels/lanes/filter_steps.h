@@ -2,6 +2,7 @@
 #ifndef ISA
 
 #include "lanes/fill_steps.h"
+#include "lanes/put_steps.h"
 #include "lanes/side.h"
 
 #define STEPS "lanes/filter_steps.h"
@@ -27,28 +28,6 @@ TARGET INLINE void NAME(state_row)(int64_t n_states, const int32_t *first, const
                 mass = ADD(mass, LOAD(row + 8 * m));
         STORE(out + 8 * i, MUL(mass, factor));
     }
-}
-
-/* n numbers of every lane, and room for 8 more, to where `out` has a place for the lane; that place
- * goes on. `end`: what lies there belongs to others. */
-TARGET static void NAME(lanes_put)(int64_t n, const double *numbers, int active, double **out,
-                                   double *const *end)
-{
-    for (int64_t i = 0; i < n; i += 8) {
-        W8 x[8];
-        for (int j = 0; j < 8; j++)
-            x[j] = LOAD(numbers + 8 * (i + j));
-        TRANSPOSE(x);
-        for (int l = 0; l < active; l++) {
-            double *place = out[l] + i;
-            if (end[l] - place >= 8)
-                STORE(place, x[l]); /* what comes next is written over what is too much */
-            else
-                STORE_HEAD(place, x[l], n - i);
-        }
-    }
-    for (int l = 0; l < active; l++)
-        out[l] += n;
 }
 
 TARGET static void NAME(lanes_put_first)(int64_t n_states, const int32_t *first, const double *row,

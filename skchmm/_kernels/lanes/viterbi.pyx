@@ -16,7 +16,7 @@ from ..shared.threads cimport share, threads_for
 from ..shared.ties cimport Tied, best_ends, in_tie, open_tied, open_ties, set_one, step_back_noted
 from ..simd.instructions cimport instructions_in_use
 from .edges cimport (
-    LANES, Edges, Group, Side, active_at, make_edges, n_groups, read_group, rows_of,
+    LANES, Edges, Group, Side, active_at, first_logs, make_edges, n_groups, read_group, rows_of,
     side_of,
 )
 
@@ -61,18 +61,6 @@ cdef struct Job:
     Work *works                  # one per thread
 
 
-cdef void first_row(const Graph *g, const double *log_start, const double *emit,
-                    double *out) noexcept nogil:
-    cdef int64_t i, l, m
-    for m in range(g.n_nodes * LANES):
-        out[m] = -INFINITY
-    for i in range(g.n_states):
-        m = g.start_nodes[i]
-        if m >= 0:
-            for l in range(LANES):
-                out[m * LANES + l] = log_start[i] + emit[i * LANES + l]
-
-
 cdef void decode_group(const Job *job, const Group *group, Work *w) noexcept nogil:
     cdef const Graph *g = job.g
     cdef int64_t T = group.length[0], S = g.n_states, N = g.n_nodes * LANES, P = g.siblings.n
@@ -91,7 +79,7 @@ cdef void decode_group(const Job *job, const Group *group, Work *w) noexcept nog
         rows_of(group, job.rows, begin, n, w.at)
         lanes_fill(n, S, job.table, w.at, w.emit)
         if begin == 0:
-            first_row(g, job.log_start, w.emit, here)
+            first_logs(g, job.log_start, w.emit, here)
             t = 1
         while True:
             active = active_at(group, t - 1)
