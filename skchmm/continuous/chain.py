@@ -10,6 +10,7 @@ from .._kernels.data.finite import same_bits
 from .._kernels.shared.scaling import scale_rows
 from ..emissions.base import Frames, check_size
 from ..inference.chain import Smoothed
+from ..inference.levels import add_levels, sum_of_levels, take_off_levels
 from ..inference.schedule import spread
 from ..inference.settings import settings
 from ..inference.sums import mark_infeasible
@@ -213,6 +214,7 @@ class ContinuousChain:
         if self.graph.n_nodes == 0:
             nodes = np.zeros(frames.n_steps, dtype=np.int32)
             return nodes, np.full(len(offsets) - 1, -np.inf)
+        frames, levels = take_off_levels(frames)
         numbered = Gaps(frames.gaps, offsets)
         path = np.empty(frames.n_steps, dtype=np.int32)
         log_prob = np.full(len(offsets) - 1, -np.inf)
@@ -233,6 +235,7 @@ class ContinuousChain:
                     self, numbered, frames, offsets, path, log_prob, self.exact_log_matrices
                 )
                 search.run(todo, n_jobs)
+        add_levels(log_prob, levels, frames, offsets)
         return path, log_prob
 
     def _searches(self, *problem):
@@ -334,8 +337,8 @@ class ContinuousChain:
         return first
 
     def log_frames(self, frames):
-        """Log-likelihoods (T, N) of steps under the states of nodes."""
-        return frames.dense()[:, self.graph.node_states]
+        """Log-likelihoods (T, N) of steps under the states of nodes, without huge levels."""
+        return take_off_levels(frames)[0].dense()[:, self.graph.node_states]
 
     def _in_logs(self, frames, part, weight, posteriors, totals):
         """One sequence in log space: fills its posteriors, adds its counts, returns log Z."""
@@ -353,7 +356,7 @@ class ContinuousChain:
                 posteriors[part, state] += np.exp(gamma[:, m])
         if log_z > -np.inf and counting:
             steps.finish(totals)
-        return log_z
+        return log_z + sum_of_levels(frames)
 
 
 def _offsets_of(offsets, chosen):

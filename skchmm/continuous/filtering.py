@@ -80,3 +80,4 @@ def _in_logs(chain, frames, live, out):
             return
         found = _by_state(chain.graph, np.exp(able - able.max()))
         out[t] = found / found.sum()
+        alpha = alpha - alpha.max()

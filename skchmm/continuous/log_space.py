@@ -109,6 +109,7 @@ def smooth_log(log_first, ahead, back, log_b, log_final, between=None):
     gamma = np.empty_like(alpha)
     for t in range(len(log_b) - 1, -1, -1):
         gamma[t] = alpha[t] + beta
+        gamma[t] -= gamma[t].max()  # next to a huge one, a sum of two is one of them
         gamma[t] -= logsumexp(gamma[t])
         if t:
             right = beta + log_b[t]

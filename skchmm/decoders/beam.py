@@ -12,6 +12,7 @@ from ..constraints.compile import compile
 from ..constraints.rules import split_local_rules
 from ..exceptions import InfeasibleSequenceError, InfeasibleSequenceWarning, warn
 from ..inference.chain import labelled
+from ..inference.levels import add_levels, take_off_levels
 from ..inference.schedule import spread
 from ._plain import PlainHMM
 
@@ -159,6 +160,7 @@ random_state, verbose
         rules.check_lengths(offsets)
         path = np.empty(frames.n_steps, dtype=np.int32)
         log_prob = np.empty(len(offsets) - 1)
+        frames, levels = take_off_levels(frames)
         rows = frames.index
         width = np.iinfo(np.int32).max if self.beam_width is None else self.beam_width
         with np.errstate(divide="ignore"):
@@ -171,6 +173,7 @@ random_state, verbose
             )  # fmt: skip
 
         spread(run, offsets, self.n_jobs)
+        add_levels(log_prob, levels, frames, offsets)
         return path, log_prob
 
     def _report_dead(self, sequences, dead):

@@ -19,7 +19,15 @@ def take_off_levels(frames):
     if not huge.any():
         return frames, None
     levels = np.where(huge, levels, 0.0)
-    return frames_in_range(frames.table - levels[:, None], frames.index), levels
+    table = frames.table - levels[:, None]
+    return frames_in_range(table, frames.index, gaps=frames.gaps), levels
+
+
+def sum_of_levels(frames):
+    """What `take_off_levels` takes off a sequence."""
+    total = np.zeros(1)
+    add_levels(total, take_off_levels(frames)[1], frames, np.array([0, frames.n_steps]))
+    return float(total[0])
 
 
 def add_levels(scores, levels, frames, offsets):

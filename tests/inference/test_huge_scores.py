@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from skchmm import ConstrainedHMM
+from skchmm import BeamRejectionDecoder, ConstrainedHMM, CTConstrainedHMM, PostHocFilter
 from skchmm._kernels.simd import instructions
-from skchmm.constraints import EndsIn
+from skchmm.constraints import AtMostVisits, EndsIn, StartsIn
 from skchmm.emissions import Frames
 from skchmm.inference import sums
 from skchmm.inference.settings import settings as sizes
@@ -183,3 +183,55 @@ def test_an_outlier_does_not_make_the_rest_forgotten():
         assert update.label == expected.label
     drawn = [model.sample_posterior(x, 3, random_state=0) for x in (X, quiet)]
     np.testing.assert_array_equal(*drawn)
+
+
+# --------------------------------------------------------------- other models
+RATES = np.array([[-0.9, 0.4, 0.5], [0.3, -0.5, 0.2], [0.2, 0.6, -0.8]])
+OTHERS = {
+    "path": (CTConstrainedHMM, RATES, {"semantics": "path"}),
+    "observed": (CTConstrainedHMM, RATES, {"semantics": "observed"}),
+    "beam": (BeamRejectionDecoder, RATES + np.eye(3), {"beam_width": None}),
+    "post hoc": (PostHocFilter, RATES + np.eye(3), {}),
+    "discrete": (ConstrainedHMM, RATES + np.eye(3), {}),
+}
+
+
+@pytest.mark.parametrize("huge", [-1e16, -1e19, -1e30, -1e300, 1e30, 1e300])
+@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.filterwarnings("ignore::skchmm.NotEnforcedWarning")
+def test_what_all_states_share_changes_no_answer(name, huge):
+    kind, matrix, params = OTHERS[name]
+    for seed, rules in enumerate([None, EndsIn(0), AtMostVisits(0, 2), StartsIn([1, 2])]):
+        model = kind.from_parameters([0.2, 0.3, 0.5], matrix, constraints=rules, **params)
+        rng = np.random.default_rng(seed)
+        X, shared = rng.normal(size=(23, 3)), rng.random((23, 1)) < 0.4
+        where = {"times": np.cumsum(rng.random(23))} if kind is CTConstrainedHMM else {}
+        small, large = np.where(shared, 0.0, X), np.where(shared, huge, X)
+        log_prob, path = model.decode(small, **where)
+        more, same = model.decode(large, **where)
+        np.testing.assert_array_equal(same, path)
+        assert more == pytest.approx(log_prob + huge * shared.sum(), rel=1e-9)
+        for method in ("predict_proba", "filter_proba"):
+            if hasattr(model, method):
+                expected = getattr(model, method)(small, **where)
+                np.testing.assert_allclose(
+                    getattr(model, method)(large, **where), expected, atol=1e-9
+                )
+
+
+@pytest.mark.parametrize("huge", [-1e16, -1e19, -1e30, -1e300, 1e30])
+@pytest.mark.parametrize("semantics", ["path", "observed"])
+def test_probabilities_in_continuous_time_stay_such(semantics, huge):
+    """Also where every path meets a huge score, and sums have lost their digits."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        rules = [None, AtMostVisits(0, 2), EndsIn(0)][seed % 3]
+        model = CTConstrainedHMM.from_parameters(
+            [0.2, 0.3, 0.5], RATES, constraints=rules, semantics=semantics
+        )
+        X, times = rng.normal(size=(20, 3)), np.cumsum(rng.random(20) + 0.1)
+        X[rng.random(X.shape) < rng.random()] = huge
+        for method in ("predict_proba", "filter_proba"):
+            p = getattr(model, method)(X, times=times)
+            assert (p >= 0).all()
+            np.testing.assert_allclose(p.sum(axis=1), 1.0, rtol=1e-9)
