@@ -6,6 +6,7 @@ states are reached.
 """
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 import numpy as np
 
@@ -47,6 +48,12 @@ def check_labels(labels):
     if distinct != len(labels):
         raise ValueError(f"The labels of a controller must differ; got {list(labels)[:20]}.")
     return labels
+
+
+@lru_cache(maxsize=8)
+def numbers_of(labels):
+    """Labels -> their numbers; controllers of many rules share them."""
+    return {label: a for a, label in enumerate(labels)}
 
 
 def check_tables(n_labels, tables, accept, epochs):

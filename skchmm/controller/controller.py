@@ -23,6 +23,7 @@ from .checking import (
     is_iterable,
     limit_in_words,
     most_states,
+    numbers_of,
 )
 from .functions import tabulate
 from .minimise import minimal_tables
@@ -105,7 +106,7 @@ class Controller(AligningMixin):
             len(self.states), tables, accept, epochs
         )
         self.horizon = None if horizon is None else check_integer(horizon, "horizon", 1)
-        self._number = {label: a for a, label in enumerate(self.states)}
+        self._number = numbers_of(self.states)
         self.constraints_ = []
         self._redundant = []
         self._is_minimal = False

@@ -44,11 +44,17 @@ def independent(controllers):
 
 def _named(table):
     """The labels besides those that an automaton treats as it does most of the others."""
-    kinds = {}
-    for label, column in enumerate(np.ascontiguousarray(table.T)):
-        kinds.setdefault(column.tobytes(), []).append(label)
-    most = max(kinds.values(), key=len)
-    return np.setdiff1d(np.arange(table.shape[1]), most)
+    kind_of = _kinds(table)[0]
+    return np.flatnonzero(kind_of != np.bincount(kind_of).argmax())
+
+
+def _kinds(table):
+    """The kind of each label, numbered in order, and the first label of each kind."""
+    columns = np.ascontiguousarray(table.T)
+    whole = columns.view(np.dtype((np.void, columns.itemsize * columns.shape[1])))[:, 0]
+    _, first, kind_of = np.unique(whole, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    return np.argsort(order)[kind_of], first[order]
 
 
 def narrowed(controllers, limit):
@@ -71,15 +77,13 @@ def narrowed(controllers, limit):
 def _narrow(table, accept):
     """Which state stands for each, the labels gone after it, and the labels of each kind."""
     n, S = table.shape
-    columns = np.ascontiguousarray(table.T)
-    numbers = {}
-    kind_of = np.array([numbers.setdefault(column.tobytes(), len(numbers)) for column in columns])
-    if n > _MOST_STATES or len(numbers) > _MOST_KINDS:
+    kind_of, first = _kinds(table)
+    if n > _MOST_STATES or len(first) > _MOST_KINDS:
         nothing = _bits(np.zeros((1, n, S), dtype=bool))
         return np.arange(n, dtype=np.int32)[None], nothing, _bits(np.zeros((0, S), dtype=bool))
-    compact = b"".join(numbers)
+    compact = np.ascontiguousarray(table[:, first].T).tobytes()
     stands, gone = _shape(compact, accept.tobytes(), n)
-    kinds = kind_of == np.arange(len(numbers))[:, None]
+    kinds = kind_of == np.arange(len(first))[:, None]
     return stands, _bits(gone[:, :, kind_of]), _bits(kinds)
 
 

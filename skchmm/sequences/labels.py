@@ -66,8 +66,14 @@ def as_path(path):
     return [plain(label) for label in path]
 
 
+_last_checked: tuple = ()  # rules of one list ask for the same states
+
+
 def check_states(states):
     """The state labels as a tuple, all different."""
+    global _last_checked
+    if states is _last_checked and states:
+        return states
     if not is_collection(states) or isinstance(states, (Mapping, Set)):
         raise ValueError(
             f"states must be a list of all state labels, e.g. ['A', 'B']; got {states!r}"
@@ -83,6 +89,7 @@ def check_states(states):
         repeated = [label for label in labels if label in seen or seen.add(label)]
         repeated = list(dict.fromkeys(repeated))
         raise ValueError(f"states must be all different; repeated: {listing(repeated)}")
+    _last_checked = labels
     return labels
 
 
