@@ -6,6 +6,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator
 
 from .base import BaseHMM
@@ -119,7 +120,7 @@ def _restored(kind, state):
         if name.endswith("_") and name not in ("monitor_",) and not name.startswith("__"):
             derived = isinstance(getattr(kind, name, None), property)
             if not derived or getattr(kind, name).fset is not None:
-                setattr(model, name, value)
+                setattr(model, name, _as_ours(model, name, value))
     monitor = state.get("monitor_")
     if monitor is not None:
         mine = ConvergenceMonitor(monitor.tol, monitor.n_iter, monitor.verbose)
@@ -127,3 +128,11 @@ def _restored(kind, state):
         model.monitor_ = mine
     model._check()
     return model
+
+
+def _as_ours(model, name, value):
+    """An attribute in our shape: learned spherical variances have a column each in hmmlearn."""
+    spherical = getattr(model, "covariance_type", None) == "spherical"
+    if name == "_covars_" and spherical and np.ndim(value) == 2:
+        return np.mean(value, axis=1)
+    return value

@@ -5,12 +5,17 @@ import pickle
 import numpy as np
 import pytest
 
-from skchmm import ConstrainedHMM, CTConstrainedHMM
+from skchmm import (
+    ConstrainedHMM,
+    CTConstrainedHMM,
+    vhmm,  # noqa: F401
+)
 from skchmm import hmm as ours
 
 from .cases import theirs
 
 their_base = pytest.importorskip("hmmlearn.base")
+their_variational = pytest.importorskip("hmmlearn.vhmm")
 
 LENGTHS = [30, 20, 50]
 
@@ -232,6 +237,17 @@ class TestNames:
         path = tmp_path / "model.pickle"
         path.write_bytes(pickle.dumps(other))
         assert ours.load_hmmlearn(path).score(X) == pytest.approx(model.score(X))
+
+    @pytest.mark.parametrize("kind", ["spherical", "diag", "full", "tied"])
+    @pytest.mark.parametrize("name", ["GaussianHMM", "GMMHMM", "VariationalGaussianHMM"])
+    def test_covariances_of_hmmlearn_are_taken_over(self, name, kind):
+        X = vectors()
+        home = their_variational if name.startswith("V") else theirs
+        other = getattr(home, name)(2, covariance_type=kind, random_state=0, n_iter=3).fit(X)
+        for model in (ours.from_hmmlearn(other), ours.load_hmmlearn(pickle.dumps(other))):
+            assert model.score(X) == pytest.approx(other.score(X), abs=1e-6)
+            np.testing.assert_allclose(model.predict_proba(X), other.predict_proba(X), atol=1e-6)
+            model.set_params(init_params="").fit(X)
 
     def test_other_objects_are_not_loaded(self):
         with pytest.raises(ValueError, match="hmmlearn"):
