@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from .._numbers import is_whole
 from ..emissions import GMM, Gaussian
 from ..emissions.base import steps_in_part
+from ..emissions.priors import log_dirichlet
 from ..estimators.em import (
     Data,
     Progress,
@@ -264,7 +265,7 @@ class LearningMixin:
             progress.begin()
             log_prob, statistics = e_step()
             bound = self._compute_lower_bound(log_prob)
-            if before and fell(bound - monitor.history[-1], bound) and self._climbs_likelihood():
+            if before and self._lost_to_rounding(bound - monitor.history[-1], bound, before):
                 lost, bound = monitor.history[-1] - bound, monitor.history[-1]
                 _log.warning(lost_to_rounding(lost, iteration))
                 vars(self).update(before)
@@ -282,17 +283,28 @@ class LearningMixin:
             if monitor.converged or stop:
                 break
 
-    def _climbs_likelihood(self):
-        """Whether what is reported can fall by rounding alone: Gaussians, and no prior at all."""
-        if overridden(self, "_do_estep", "_do_mstep", "_compute_lower_bound", *LEARNING_HOOKS):
+    def _lost_to_rounding(self, change, bound, before):
+        """Whether the likelihood has fallen since parameters of before, and not for a prior.
+
+        That is known of Gaussians whose means and covariances have none.
+        """
+        if not fell(change, bound) or overridden(
+            self, "_do_estep", "_do_mstep", "_compute_lower_bound", *LEARNING_HOOKS
+        ):
             return False
-        priors = (self.startprob_prior, self.transmat_prior, getattr(self, "weights_prior", 1.0))
         emission = self._emission()
-        return (
-            all(np.all(np.asarray(prior) == 1.0) for prior in priors)
-            and isinstance(emission, (Gaussian, GMM))
-            and emission.log_prior() == 0.0
-        )
+        if isinstance(emission, GMM):
+            emission.set_params(weights_prior=1.0)
+        if not isinstance(emission, (Gaussian, GMM)) or emission.log_prior() != 0.0:
+            return False
+        for name in ("startprob", "transmat", "weights"):
+            added = np.asarray(getattr(self, f"{name}_prior", 1.0)) - 1.0
+            if added.any() and f"{name}_" in before:
+                old, new = before[f"{name}_"], getattr(self, f"{name}_")
+                if not np.array_equal(old == 0, new == 0):
+                    return False  # a prior below 1 likes nothing more
+                change += log_dirichlet(added, new) - log_dirichlet(added, old)
+        return fell(change, bound)
 
     def _statistics(self, data, parts):
         """The log-likelihood, and the statistics of an iteration."""

@@ -82,6 +82,20 @@ def test_models_under_hmmlearns_names(kind, case, caplog):
         assert model.score(X) >= model.monitor_.history[-1] - 1e-6 * abs(model.score(X))
 
 
+@pytest.mark.parametrize("kind", ["full", "tied"])
+@pytest.mark.parametrize("prior", [0.5, 0.9, 2.0])
+def test_priors_on_probabilities_do_not_excuse_rounding(kind, prior):
+    """With one state and one component they say nothing, so that the likelihood cannot fall."""
+    for seed in range(10):
+        X = np.random.default_rng(seed).standard_normal((40, 3))
+        X[:, 1] = 2 * X[:, 0]
+        model = GMMHMM(
+            1, 1, covariance_type=kind, min_covar=1e-12, n_iter=20, tol=0.0, random_state=0,
+            transmat_prior=prior, weights_prior=prior, startprob_prior=prior,
+        )  # fmt: skip
+        never_falls(model.fit(X).monitor_.history)
+
+
 def test_labelled_rows_of_a_mixture():
     X = rows("twice each", 1.0)
     y = np.arange(len(X)) % 2
