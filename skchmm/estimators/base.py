@@ -89,6 +89,9 @@ class SequenceEstimator(RulesMixin, SavedMixin, DocumentedMixin, BaseEstimator):
         """Sequences whose rows have the features that were (or are now) learned."""
         if not (reset or self.__sklearn_is_fitted__()):
             check_is_fitted(self)  # which costs as much as a short sequence
+        return self._read_rows(X, lengths, groups, reset)
+
+    def _read_rows(self, X, lengths, groups, reset):
         if self.on_infeasible == "relax":
             self.relaxed_ = []
         with Allowed(threads_of(self.n_jobs)):
@@ -144,9 +147,9 @@ class SequenceEstimator(RulesMixin, SavedMixin, DocumentedMixin, BaseEstimator):
                 f"{self.n_features_in_} features as input."
             )
 
-    def _frames(self, sequences):
+    def _frames(self, sequences, emission=None):
         """Log-likelihoods of all steps under all states."""
-        emission = self.emission_
+        emission = self.emission_ if emission is None else emission
         encoded = emission.encode(sequences.X, sequences.offsets, reset=False)
         frames = emission.log_likelihood(encoded)
         check_size(frames, len(self.classes_), sequences.n_steps)
@@ -164,18 +167,18 @@ class SequenceEstimator(RulesMixin, SavedMixin, DocumentedMixin, BaseEstimator):
 
     def _pending(self, sequences):
         """Frames, computed in parts where the chain takes them so and the result is the same."""
-        if sequences.n_sequences > 1 and self._chain().takes_parts:
-            n_steps, n_states = sequences.n_steps, len(self.classes_)
-            shares = self.emission_._shares_work
-            if not shares or n_steps > steps_at_once(n_states):
-                least = steps_in_part(self.emission_)
-                if least is not None and (shares or n_steps > 2 * least):
-                    return PendingFrames(
-                        lambda begin, end: self._frames(sequences.part(begin, end)),
-                        sequences.n_sequences, n_steps, n_states, None if shares else least,
-                    )  # fmt: skip
-        with Allowed(threads_of(self.n_jobs, sequences.n_steps)):
-            return self._frames(sequences)
+        emission, n_steps, n_states = self.emission_, sequences.n_steps, len(self.classes_)
+        shares = emission._shares_work
+        in_parts = sequences.n_sequences > 1 and not (shares and n_steps <= steps_at_once(n_states))
+        if in_parts and self._chain().takes_parts:
+            least = steps_in_part(emission)
+            if least is not None and (shares or n_steps > 2 * least):
+                return PendingFrames(
+                    lambda begin, end: self._frames(sequences.part(begin, end)),
+                    sequences.n_sequences, n_steps, n_states, None if shares else least,
+                )  # fmt: skip
+        with Allowed(threads_of(self.n_jobs, n_steps)):
+            return self._frames(sequences, emission)
 
     # ------------------------------------------------------------- the chain
     def _parameters(self):

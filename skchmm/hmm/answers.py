@@ -19,7 +19,7 @@ from ..estimators.marginal_paths import path_of_marginals
 from ..estimators.questions import QuestionsMixin
 from ..inference.sampling import draw_constrained_paths
 from ..sequences.values import as_numbers
-from .hooks import as_rows, labels_or_lengths, overridden, underflow
+from .hooks import as_rows, labels_or_lengths, overridden, random_numbers, underflow
 
 
 class AnswersMixin(QuestionsMixin):
@@ -270,11 +270,15 @@ class AnswersMixin(QuestionsMixin):
         X : array (n_samples, n_features)
         state_sequence : array of states (n_samples,)
         """
-        check_is_fitted(self)
+        if not self.__sklearn_is_fitted__():
+            check_is_fitted(self)  # slow
         self._check()
         if not is_whole(n_samples) or n_samples < 1:
             raise ValueError(f"n_samples must be a positive integer, got {n_samples!r}.")
-        rng = check_random_state(self.random_state if random_state is None else random_state)
+        # what a class outside draws may come from other models, so it is not to share a generator
+        others = overridden(self, "_generate_sample_from_state")
+        seed = self.random_state if random_state is None else random_state
+        rng = check_random_state(seed) if others else random_numbers(seed)
         start = self.startprob_
         if currstate is not None:
             start = np.asarray(self.classes_ == currstate, dtype=float)

@@ -360,7 +360,7 @@ class BaseHMM(LearningMixin, HMMChunksMixin, AnswersMixin, ReasonsMixin, Likelih
             if not self.__sklearn_is_fitted__():
                 check_is_fitted(self)  # slow
             self._check()
-        return super()._read(self._stacked(X, lengths), lengths, groups, reset=reset)
+        return self._read_rows(self._stacked(X, lengths), lengths, groups, reset)
 
     def _stacked(self, X, lengths):
         if not isinstance(X, (list, tuple)):
@@ -413,7 +413,7 @@ class BaseHMM(LearningMixin, HMMChunksMixin, AnswersMixin, ReasonsMixin, Likelih
         learn(self, "n_components", len(states))
 
     def _check_sum_1(self, name):
-        sums = numbers_of(getattr(self, name), name).sum(axis=-1)
+        sums = np.add.reduce(numbers_of(getattr(self, name), name), axis=-1)
         # as np.allclose, faster
         if not all(abs(total - 1) <= 1e-5 + 1e-8 for total in sums.ravel().tolist()):
             raise ValueError(f"{name} must sum to 1; the sums are {np.array2string(sums)}.")

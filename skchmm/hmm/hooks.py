@@ -1,7 +1,11 @@
 """How subclasses written for hmmlearn take part, and attributes that fit may fill in."""
 
-import numpy as np
+from threading import local
 
+import numpy as np
+from sklearn.utils import check_random_state
+
+from .._numbers import is_whole
 from ..emissions import Emission, Frames
 from ..sequences.forms import holds_sequences
 
@@ -46,11 +50,29 @@ def forget(model, name):
     vars(model).pop(f"_learned_{name}", None)
 
 
+_of_thread = local()
+
+
+def random_numbers(seed):
+    """What scikit-learn's `check_random_state` gives, for as long as no other code is called.
+
+    To make a generator takes numpy forty times as long as to seed it, so every thread keeps one.
+    """
+    if not is_whole(seed):
+        return check_random_state(seed)
+    if not hasattr(_of_thread, "generator"):
+        _of_thread.generator = np.random.RandomState()
+    _of_thread.generator.seed(seed)
+    return _of_thread.generator
+
+
 def overridden(model, *names):
     """Whether a subclass outside this package (or the instance) defines one of these methods."""
+    if not vars(model).keys().isdisjoint(names):
+        return True
+    if type(model).__module__.startswith("skchmm."):  # at once: this is asked several times a call
+        return False
     for name in names:
-        if name in vars(model):
-            return True
         home = next(c for c in type(model).__mro__ if name in vars(c))
         if not home.__module__.startswith("skchmm."):
             return True

@@ -12,7 +12,6 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
-from .._numbers import is_whole
 from ..emissions import GMM, Gaussian
 from ..emissions.base import steps_in_part
 from ..emissions.priors import log_dirichlet
@@ -38,6 +37,7 @@ from .hooks import (
     labels_or_lengths,
     learn,
     overridden,
+    random_numbers,
     underflow,
 )
 from .plain import PlainSteps
@@ -355,7 +355,7 @@ class LearningMixin:
         """Start values for what `init_params` names and for what is not there yet."""
         self._check_and_set_n_features(X)
         S = self.n_components
-        rng = check_random_state(self.random_state)
+        rng = random_numbers(self.random_state)
         if self._needs_init("s", "startprob_"):
             self.startprob_ = rng.dirichlet(np.full(S, 1 / S))
         if self._needs_init("t", "transmat_"):
@@ -369,9 +369,8 @@ class LearningMixin:
             init, seed = emission.default_init, self.random_state
             if init == "kmeans" and "m" not in needed:
                 init, seed = "random", 0  # only the covariances are used
-            elif init == "random" and is_whole(seed):
-                rng.seed(seed)  # to make another one of the same seed takes far longer
-                seed = rng
+            elif init == "random":
+                seed = random_numbers(seed)
             emission.initialise(encoded, None, S, init=init, random_state=seed)
             self._take(emission, needed)
 

@@ -407,6 +407,8 @@ def _decode_huge(chain, frames, offsets, of_states, path, log_prob):
     if len(log_prob) == 1:  # a short call is most of what numpy costs
         if not HUGE < abs(log_prob[0]) < np.inf:
             return
+    elif abs(log_prob[log_prob.argmin()]) <= HUGE >= abs(log_prob[log_prob.argmax()]):
+        return  # the usual case, at once
     elif not (np.abs(log_prob) > HUGE).any(where=log_prob > -np.inf):
         return
     frames, levels = take_off_levels(frames)

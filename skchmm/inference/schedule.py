@@ -211,8 +211,8 @@ def lanes_order(offsets, row_bytes):
     """The sequences, longest first, for the lanes; None where one at a time is better."""
     if row_bytes is None or len(offsets) <= settings.lanes_fill:
         return None
-    order = longest_first(offsets)
     lengths = offsets[1:] - offsets[:-1]
+    order = _longest_first(lengths)
     tallest = lengths[order[::WIDTH]]
     filled = settings.lanes_fill * tallest.sum() <= lengths.sum()
     return order if filled and tallest[0] * WIDTH * row_bytes <= settings.lanes_bytes else None
@@ -220,7 +220,10 @@ def lanes_order(offsets, row_bytes):
 
 def longest_first(offsets):
     """The numbers of the sequences, longest first."""
-    lengths = offsets[1:] - offsets[:-1]
+    return _longest_first(offsets[1:] - offsets[:-1])
+
+
+def _longest_first(lengths):
     if (lengths == lengths[0]).all():
         return np.arange(len(lengths))
     return np.argsort(-lengths, kind="stable")

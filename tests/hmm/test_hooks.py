@@ -204,3 +204,20 @@ def test_densities_of_parameters_that_were_set_by_hand(covariance_type):
         }[covariance_type]  # fmt: skip
         found.append(model._compute_log_likelihood(X))
     np.testing.assert_allclose(*found, rtol=1e-12)
+
+
+def test_a_class_that_draws_from_another_model_has_random_numbers_of_its_own():
+    X = np.random.default_rng(0).normal(size=(30, 1))
+    inner = ours.GaussianHMM(2, n_iter=2, random_state=0).fit(X)
+
+    class Outer(ours.GaussianHMM):
+        def _generate_sample_from_state(self, state, random_state):
+            inner.sample(3, random_state=0)
+            return super()._generate_sample_from_state(state, random_state)
+
+    outer = Outer(2, n_iter=2, random_state=0).fit(X)
+    plain = ours.GaussianHMM(2, n_iter=2, random_state=0).fit(X)
+    for found, expected in zip(outer.sample(20), plain.sample(20)):
+        np.testing.assert_array_equal(found, expected)
+    rows, _ = plain.sample(20, random_state=np.random.RandomState(0))
+    np.testing.assert_array_equal(rows, plain.sample(20)[0])
