@@ -19,8 +19,9 @@ class Settings:
     table_bytes: int = MiB // 2
 
     # At most so many bytes of log-likelihoods are computed before they are worked on. With fewer,
-    # the tables that a kernel sets up would cost more than they save.
-    frames_bytes: int = 32 * MiB
+    # the tables that a kernel sets up would cost more than they save; with more, what is given back
+    # after a call goes to the system, which has to clear it for the next one.
+    frames_bytes: int = 16 * MiB
 
     # Eight sequences are worked on side by side, one per lane, while their rows fit the cache,
     # while edges (not whole rows of a matrix) are what a step costs, and while the lanes are not
