@@ -19,7 +19,7 @@ from .._kernels.lanes.viterbi import lanes_viterbi
 from ..emissions.base import check_size
 from ..graph.augmented import WIDTH
 from ..graph.completion import Live, positions_of_death
-from .delayed import decode_delayed, max_entries, products_of
+from .delayed import decode_delayed, max_entries, products_of, sums_alone
 from .filtering import filter_marginals
 from .kbest import best_paths
 from .levels import HUGE, add_levels, take_off_levels
@@ -318,17 +318,12 @@ class Chain(ScoredChain):
         row_bytes = None
         several = len(offsets) > settings.lanes_fill
         if self.delays is not None and not (counts and graph.n_edges <= settings.delay_edges):
-            alone = counts or self._alone(offsets)
+            alone = counts or sums_alone(self.delays, frames, offsets)
             row_bytes = None if alone else 2 * self.delays.row_bytes
         elif several and 0 < graph.n_edges <= settings.lanes_edges and self.for_lanes:
             row_bytes = WIDTH * (graph.n_nodes + S)
         parts = work_through(prepare, frames, offsets, n_jobs, row_bytes, counts=counts)
         return log_z, posteriors, sum(parts) if counts else None
-
-    def _alone(self, offsets):
-        """Whether sums over delay lines are made one sequence at a time."""
-        steps = settings.delay_alone_steps * (len(offsets) - 1)
-        return self.delays.lines.uniform and offsets[-1] >= steps
 
     @cached_property
     def ends_meet(self):

@@ -4,8 +4,9 @@ import numpy as np
 
 from .._kernels.delay.lanes_sums import delayed_lanes_sums
 from .._kernels.delay.lanes_viterbi import delayed_lanes_viterbi
-from .._kernels.delay.sums import delayed_sums
+from .._kernels.delay.sums import delayed_sums, powers_apart
 from .._kernels.delay.viterbi import delayed_viterbi
+from ..emissions.base import PendingFrames
 from ..graph.augmented import WIDTH
 from .settings import settings
 
@@ -44,6 +45,14 @@ def max_entries(chain):
     scores = np.concatenate([chain.log_start, chain.log_weights, chain.graph.log_final])
     largest = np.abs(scores).max(initial=0.0, where=np.isfinite(scores))
     return delays.blocks.spread(chain.log_weights[delays.edges], -np.inf), largest
+
+
+def sums_alone(delays, frames, offsets):
+    """Whether sums over delay lines are made one sequence at a time."""
+    steps = settings.delay_alone_steps * (len(offsets) - 1)
+    if not delays.lines.uniform or offsets[-1] < steps or isinstance(frames, PendingFrames):
+        return False
+    return powers_apart(frames.table) <= settings.delay_lanes_apart
 
 
 def sum_delayed(

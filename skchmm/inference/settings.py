@@ -38,17 +38,17 @@ class Settings:
     few_nodes: int = 256
     few_edges_per_node: int = 40
 
-    # Delay lines are passed over where the nodes inside make so many times the work. Sums over them
-    # are made in lanes where the emissions of a step are not so many powers of two apart: there
-    # exponents stay as they are for many steps.
-    # Of minimum durations of one length they are made one sequence at a time where sequences have
-    # so many steps on average: a step is a few vectors then, without a look at every edge.
+    # Delay lines are passed over where the nodes inside make so many times the work. Where the
+    # emissions of a step are not so many powers of two apart, exponents stay as they are for many
+    # steps: sums over most lines are made in lanes only there. Those over minimum durations of one
+    # length are made in lanes unless emissions are near and sequences have so many steps on
+    # average: then the row of one sequence is one vector, and that is faster.
     # Counts are made one sequence at a time there, and so, where lanes can be used, only on graphs
     # with more edges than this.
     delay_gain: float = 1.5
     delay_edges: int = 70
     delay_lanes_apart: float = 15.0
-    delay_alone_steps: int = 64
+    delay_alone_steps: int = 32
 
     # Expected counts of sequences that are worked on one at a time are added up in this many
     # ranges, whatever the number of threads, so that sums do not depend on it.

@@ -300,19 +300,20 @@ def test_minimum_durations_of_emissions_far_apart(
     rules = [MinDuration(label, duration) for label in labels] + [EndsIn(labels[:2])]
     graph = graph_of(rules, support, labels)
     chain = Chain(graph, rng.dirichlet(np.ones(n_states)), transmat / transmat.sum(1)[:, None])
-    offsets = np.array([0, 1, 2, 67, 300, 1500, 4000])
+    different = np.array([0, 1, 2, 67, 300, 1500, 4000])
+    similar = np.cumsum([0, 600, 600, 599, 410, 400, 399, 390, 200, 130, 120, 100, 50, 1, 1])
     table = rng.normal(scale=20.0, size=(4000, n_states))
     table[rng.random(table.shape) < 0.01] -= 400  # no number next to a few others
     table[3999] = 0.0
     few = Frames(table[:50], rng.integers(50, size=4000))
-    for frames in (Frames(table), few):
+    for frames, offsets in product((Frames(table), few), (different, similar)):
         expected = by_nodes(chain.smooth, frames, offsets)
         for k in instruction_sets.values():
             instructions.use_instruction_set(k)
             close(chain.smooth(frames, offsets), expected)
             found = chain.log_likelihood(frames, offsets)
             np.testing.assert_allclose(found, expected.log_z, rtol=1e-12, atol=1e-9)
-    assert set(passing_over) == {"delayed_sums"}
+    assert set(passing_over) == {"delayed_sums", "delayed_lanes_sums"}
 
 
 def enumerated(chain, table, rules):

@@ -38,22 +38,6 @@ typedef struct {
 
 #define WIDE NAME(Wide)
 
-/* The sum of numbers that are both something or nothing. */
-TARGET INLINE WIDE NAME(sum_of)(WIDE a, WIDE b)
-{
-    W8 e = MAX(a.e, b.e);
-    WIDE r = {ADD(LOWER(a.x, SUB(a.e, e)), LOWER(b.x, SUB(b.e, e))), e};
-    return r;
-}
-
-/* With 1 <= x < 2, or 0 and an exponent that is about as it was. */
-TARGET INLINE WIDE NAME(brought_back)(W8 x, W8 e)
-{
-    W8 size = EXPONENT(MAX(x, SPREAD(1e-300)));
-    WIDE r = {LOWER(x, SUB(SPREAD(0.0), size)), ADD(e, size)};
-    return r;
-}
-
 /* The products before each of n steps and after the last, their exponents, and one over them. */
 TARGET INLINE WIDE NAME(wide_products)(const Scaled *c, int64_t n, const double *emit,
                                        const int32_t *rows, WIDE run, double *products, double *sizes,

@@ -1,4 +1,5 @@
 """Groups of steps with the same exponents, for sums of 8 sequences at once; see lanes_sums.pyx."""
+from libc.math cimport frexp, ldexp
 from libc.stdint cimport int8_t, int32_t, int64_t
 from libc.string cimport memcmp, memcpy, memset
 
@@ -46,6 +47,19 @@ cdef extern from "delay/lanes_sum_steps.h" nogil:
                             int64_t stride, double *out)
     void delay_lanes_write(int64_t T, int64_t n_states, const int8_t *active, const double *rows,
                            double **gamma)
+
+
+cdef inline void add_up(double *x, double *e, double more_x, double more_e) noexcept nogil:
+    """The sum of two numbers."""
+    cdef int power
+    if more_x <= 0.0:
+        return
+    if x[0] <= 0.0 or more_e > e[0] + 900.0:
+        x[0], e[0] = more_x, more_e
+    elif more_e >= e[0] - 900.0:
+        x[0] += ldexp(more_x, <int> (more_e - e[0]))
+    x[0] = frexp(x[0], &power)
+    e[0] += power
 
 
 cdef inline void begin_products(const Job *job, Work *w) noexcept nogil:

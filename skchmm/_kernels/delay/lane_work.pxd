@@ -10,6 +10,34 @@ from .lane_core cimport Compact, LaneCore
 from .lines cimport Core
 
 
+cdef extern from "delay/lanes_apart_steps.h" nogil:
+    ctypedef struct ApartModel:
+        int64_t S
+        int64_t delay
+        double step[8]
+        double keep[8]
+        double ahead[64]
+        double edges[64]
+        double back[64]
+        double edges_back[64]
+        double final[8]
+        double final_inside[8]
+    ctypedef struct LaneApart:
+        const ApartModel *model
+        double *enter
+        double *after
+        int64_t mask
+        double *tails
+        double *runs
+        double x[128]
+        double run[128]
+        double ends[128]
+        double beyond[128]
+        double norm_x[8]
+        double norm_e[8]
+        double lengths[8]
+
+
 cdef struct Groups:
     # Of one direction; exponents are rows of 8 lanes.
     int32_t *of_step
@@ -48,6 +76,8 @@ cdef struct Work:
     double norm_e[8]
     double total[8]
     int beyond                   # lanes with emissions that are too small
+    LaneApart apart              # see lanes_apart.pxd,
+    int64_t live                 # and there, the first batch but 0 in which something is in a tail
     Watch watch
 
 
@@ -56,6 +86,8 @@ cdef struct Job:
     const Core *core
     LaneCore c
     Compact compact
+    bint is_apart                # lines are those of lanes_apart.pxd
+    ApartModel apart
     const double *start
     const double *table          # logarithms, or of few rows:
     const double *row_tops       # what they were divided by
@@ -65,6 +97,7 @@ cdef struct Job:
     double *log_z
     uint8_t *left
     double *gamma                # NULL: the forward pass is all
+    double least                 # logarithm of the least emission, next to the largest of a step
     double decay                 # no place gets less than this of a step before, but for emissions
     int64_t inside               # before this step all paths are in the lines that they began in
     int64_t n                    # sequences
@@ -86,8 +119,14 @@ cdef inline int new_work(const Job *job, Memory memory, int64_t longest, Work *w
     while ring <= min(job.core.longest, longest):
         ring *= 2
     w.mask = ring - 1
-    w.ring = memory.rows(ring, L * LANES)
     w.emit = memory.table(longest, S * LANES)
+    w.at = <int64_t *> memory.room(longest * LANES * sizeof(int64_t))
+    w.active = <int8_t *> memory.room(longest)
+    w.watch = new_watch(2 * LANES * (job.c.first[P + L] + 3 * (P + L)))
+    if job.is_apart:
+        w.ahead.begin = <int64_t *> memory.room((longest + 1) * sizeof(int64_t))
+        return 0
+    w.ring = memory.rows(ring, L * LANES)
     w.alpha = memory.table(2 * longest + 1, (P + L) * LANES)
     w.entering = memory.table(longest if job.gamma != NULL else 0, L * LANES)
     w.run, w.run_e = memory.rows(L, LANES), memory.rows(L, LANES)
@@ -99,10 +138,7 @@ cdef inline int new_work(const Job *job, Memory memory, int64_t longest, Work *w
     w.fresh = memory.rows(P, LANES)
     new_groups(memory, longest, P, L, &w.ahead)
     new_groups(memory, longest if job.gamma != NULL else 1, P, L, &w.back)
-    w.at = <int64_t *> memory.room(longest * LANES * sizeof(int64_t))
-    w.active = <int8_t *> memory.room(longest)
     w.products = memory.rows(S, LANES)
     memset(w.norm_x, 0, sizeof(w.norm_x))
     memset(w.norm_e, 0, sizeof(w.norm_e))
-    w.watch = new_watch(2 * LANES * (job.c.first[P + L] + 3 * (P + L)))
     return 0

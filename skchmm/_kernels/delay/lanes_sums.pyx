@@ -7,7 +7,7 @@ the group in which it went in to those of now. A group ends early where that wou
 is a single step where exponents of places change by more than can be held: so nothing is lost.
 O(edges + lines) vector operations per step of all 8.
 """
-from libc.math cimport INFINITY, M_LN2, exp, frexp, ldexp, log
+from libc.math cimport INFINITY, M_LN2, exp, log
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
 from libc.string cimport memcpy, memset
 
@@ -19,12 +19,13 @@ from ..shared.threads cimport share, threads_for
 from ..simd.instructions cimport instructions_in_use
 from .lane_core cimport LaneCore, least_kept, make_compact
 from .lane_groups cimport (
-    MOST, NOTHING, begin_ahead, begin_back, come_ahead, come_back, delay_lanes_ahead,
+    MOST, NOTHING, add_up, begin_ahead, begin_back, come_ahead, come_back, delay_lanes_ahead,
     delay_lanes_back, delay_lanes_exp, delay_lanes_factors, delay_lanes_inside,
     delay_lanes_normal, delay_lanes_sizes, delay_lanes_window, delay_lanes_write, lanes_fill,
     next_ahead, set_nothing,
 )
 from .lane_work cimport Job, Work, new_work
+from .lanes_apart cimport apart_backward, apart_forward, make_apart, open_lane_apart
 from .lines cimport Lines
 from .spread cimport mean_spread
 
@@ -34,7 +35,9 @@ cdef extern from "delay/lanes_sum_steps.h" nogil:
 
 instructions = instructions_in_use()
 
-cdef double LEAST = -138.0       # emissions that are smaller are left to others
+# Emissions that are smaller are left to others; those that have an exponent in every step may be
+# any number that weights leave one.
+cdef double LEAST = -138.0, LEAST_APART = -640.0
 
 
 cdef void load(const Job *job, const Group *group, Work *w) noexcept nogil:
@@ -48,7 +51,7 @@ cdef void load(const Job *job, const Group *group, Work *w) noexcept nogil:
     rows_of(group, job.rows, 0, T, w.at)
     lanes_fill(T, S, job.table, w.at, w.emit)
     if job.row_tops == NULL:
-        w.beyond = delay_lanes_exp(T, S, LEAST, w.active, w.emit, w.total)
+        w.beyond = delay_lanes_exp(T, S, job.least, w.active, w.emit, w.total)
         return
     for t in range(T):
         for l in range(w.active[t]):
@@ -113,19 +116,6 @@ cdef void forward(const Job *job, const Group *group, Work *w) noexcept nogil:
             return
 
 
-cdef inline void add_up(double *x, double *e, double more_x, double more_e) noexcept nogil:
-    """The sum of two numbers."""
-    cdef int power
-    if more_x <= 0.0:
-        return
-    if x[0] <= 0.0 or more_e > e[0] + 900.0:
-        x[0], e[0] = more_x, more_e
-    elif more_e >= e[0] - 900.0:
-        x[0] += ldexp(more_x, <int> (more_e - e[0]))
-    x[0] = frexp(x[0], &power)
-    e[0] += power
-
-
 cdef void finish(const Job *job, const Group *group, Work *w, int64_t g, int64_t T) noexcept nogil:
     """The sums over all paths of the sequences that end before step T."""
     cdef const LaneCore *c = &job.c
@@ -180,7 +170,6 @@ cdef void backward(const Job *job, const Group *group, Work *w) noexcept nogil:
     cdef int64_t P = c.n_plain, L = c.n_lines, width = (P + L) * LANES, S = job.g.n_states
     cdef int64_t T = group.length[0], t = T - 1, g = 0, k, l, begin, stop, last
     cdef bint single
-    cdef double *gamma[8]
     memset(w.y, 0, P * LANES * sizeof(double))
     set_nothing(w.e, P)
     for l in range(L * LANES):
@@ -209,9 +198,18 @@ cdef void backward(const Job *job, const Group *group, Work *w) noexcept nogil:
         g += 1
         if stopped(&w.watch, last - t):
             return
+    write_marginals(job, group, w, w.entering, LANES)
+
+
+cdef void write_marginals(const Job *job, const Group *group, Work *w, double *entering,
+                          int64_t width) noexcept nogil:
+    """Where `emit` has the marginals of tails, those of lines are added; then all are divided."""
+    cdef const LaneCore *c = &job.c
+    cdef int64_t L = c.n_lines, T = group.length[0], S = job.g.n_states, l
+    cdef double *gamma[8]
     for l in range(L):
-        delay_lanes_window(T, c.delay[l], L * LANES, w.entering + l * LANES, S * LANES,
-                           w.emit + c.states[P + l] * LANES)
+        delay_lanes_window(T, c.delay[l], L * width, entering + l * width, S * LANES,
+                           w.emit + c.states[c.n_plain + l] * LANES)
     for l in range(group.n):
         gamma[l] = job.gamma + group.origin[l] * S
     delay_lanes_write(T, S, w.active, w.emit, gamma)
@@ -221,13 +219,19 @@ cdef void sum_piece(void *shared, int64_t number, int64_t thread) noexcept nogil
     cdef Job *job = <Job *> shared
     cdef Work *w = job.works + thread
     cdef Group group
-    cdef int64_t l
+    cdef int64_t l, batches = 0
     read_group(job.order + LANES * number, job.n - LANES * number, job.offsets, &group)
     load(job, &group, w)
-    forward(job, &group, w)
+    if job.is_apart:
+        batches = apart_forward(job, &group, w)
+    else:
+        forward(job, &group, w)
     if stopped(&w.watch, 0):
         return
-    if job.gamma != NULL:
+    if job.gamma != NULL and job.is_apart:
+        apart_backward(job, &group, w, batches)
+        write_marginals(job, &group, w, w.apart.enter, 2 * LANES)
+    elif job.gamma != NULL:
         backward(job, &group, w)
     for l in range(group.n):
         job.left[group.sequence[l]] = w.beyond >> l & 1
@@ -243,7 +247,7 @@ cdef bint few_rows(Job *job, Memory memory, int64_t n, int64_t S):
         top, low = -INFINITY, INFINITY
         for i in range(S):
             top, low = max(top, job.table[r * S + i]), min(low, job.table[r * S + i])
-        if not low - top > LEAST:
+        if not low - top > job.least:
             return False
         tops[r] = top
         for i in range(S):
@@ -272,9 +276,13 @@ def delayed_lanes_sums(Layout layout,                    # IN
     cdef Memory memory = Memory()
     memset(&job, 0, sizeof(Job))
     job.g, job.core = &layout.graph, &lines.core
-    if smallest < 1e-10 or mean_spread(&log_table[0, 0], n_rows, S) > apart:
+    if smallest < 1e-10:
         return False
     if not make_compact(job.g, job.core, &weights[0], memory, &job.c, &job.compact):
+        return False
+    job.is_apart = lines.uniform and make_apart(&job)
+    job.least = LEAST_APART if job.is_apart else LEAST
+    if not job.is_apart and mean_spread(&log_table[0, 0], n_rows, S) > apart:
         return False
     job.start, job.table = &start[0], &log_table[0, 0]
     job.rows = NULL if rows is None else &rows[0]
@@ -296,6 +304,8 @@ def delayed_lanes_sums(Layout layout,                    # IN
     job.works = <Work *> memory.room(n_threads * sizeof(Work))
     for i in range(n_threads):
         new_work(&job, memory, longest, job.works + i)
+        if job.is_apart:
+            open_lane_apart(&job, memory, longest, job.works + i)
     with nogil:
         share(sum_piece, &job, n_groups(job.n))
     return True

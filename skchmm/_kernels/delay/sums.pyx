@@ -26,6 +26,7 @@ from .model cimport (
     delay_window, finish, first_row, lay_out, open_sums, plain_convert,
 )
 from .scaled cimport ROOM, ScaledWork, open_scaled, scaled_sequence
+from .spread cimport mean_spread
 
 
 cdef extern from "delay/apart_steps.h" nogil:
@@ -259,3 +260,8 @@ def delayed_sums(Layout layout,                    # IN
                 count_lines(&p, T, weight, &inside[0])
             delay_window(core, p.behind.direct, T, S, p.entering, marginals)
         check()
+
+
+def powers_apart(const double[:, ::1] log_table):
+    """How many powers of two the emissions of a step are apart, on average."""
+    return mean_spread(&log_table[0, 0], log_table.shape[0], log_table.shape[1])

@@ -223,6 +223,7 @@ NEON void transpose_neon(Vector_neon *v)
 #undef TAKEN_OF
 #undef PICKED_OF
 #undef ROUNDED_OF
+#undef FRACTION_OF
 #undef POWER_OF
 #undef EXPONENT_OF
 #undef SAME_OF

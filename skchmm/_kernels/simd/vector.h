@@ -19,21 +19,32 @@
 #if defined(__GNUC__) || defined(__clang__)
 #define INLINE static inline __attribute__((always_inline))
 #define RARELY(condition) __builtin_expect((condition), 0)
-#define UNROLLED _Pragma("GCC unroll 8") /* a loop of constant length, over vectors in registers */
 #elif defined(_MSC_VER)
 #define INLINE static __forceinline
 #define RARELY(condition) (condition)
-#define UNROLLED
 #else
 #define INLINE static inline
 #define RARELY(condition) (condition)
-#define UNROLLED
 #endif
 
 #define JOIN_NAMES(f, isa) f##_##isa
 #define JOIN(f, isa) JOIN_NAMES(f, isa)
 #define NAME(f) JOIN(f, ISA)            /* f for the instruction set that is compiled */
 #define W8 NAME(Vector)
+
+/* Before a loop of constant length over vectors that are to stay in registers; plain C has none. */
+#if defined(__clang__)
+#define UNROLLED_vectors _Pragma("unroll")
+#elif defined(__GNUC__)
+#define UNROLLED_vectors _Pragma("GCC unroll 8")
+#else
+#define UNROLLED_vectors
+#endif
+#define UNROLLED_plain
+#define UNROLLED_avx2 UNROLLED_vectors
+#define UNROLLED_avx512 UNROLLED_vectors
+#define UNROLLED_neon UNROLLED_vectors
+#define UNROLLED NAME(UNROLLED)
 
 #define SPREAD NAME(spread)             /* (x): x in every lane */
 #define LOAD NAME(load)                 /* (p): p[0] .. p[7] */
