@@ -176,10 +176,11 @@ cdef inline void begin_back(Model *p, int64_t T) noexcept nogil:
             add_up(&beta[m], &beta[N + m], p.g.final[c.nodes[m]], 0.0)
 
 
-cdef inline int open_sums(Sums *s, Memory memory, const Core *core, int64_t ring) except -1:
+cdef inline int open_sums(Sums *s, Memory memory, const Core *core, int64_t ring,
+                          double *rings) except -1:
     cdef int64_t k, L = 8 * core.n_heads
     s.core, s.mask, s.impossible = core, ring - 1, False
-    s.ring_x, s.ring_e = memory.table(ring, L), memory.table(ring, L)
+    s.ring_x, s.ring_e = rings, rings + ring * L
     s.run_x, s.run_e, s.last = memory.rows(1, L), memory.rows(1, L), memory.rows(1, L)
     s.arrived, s.arrive = memory.rows(2, L), memory.rows(2, core.n_places)
     for k in range(core.n_places):

@@ -170,7 +170,9 @@ def delayed_sums(Layout layout,                    # IN
     cdef int64_t S = layout.graph.n_states, n_entries = ahead.shape[1]
     cdef bint few, again = gamma is not None
     cdef double weight, ignored = 0.0
+    cdef int64_t L, back_ring, n_entering
     cdef double *marginals
+    cdef double *rings
     cdef ScaledWork scaled
     cdef Apart apart
     cdef Watch watch = new_watch(4 * (8 * core.blocks.start[core.blocks.n_blocks] + N))
@@ -199,11 +201,18 @@ def delayed_sums(Layout layout,                    # IN
             p.chunk = min(longest, p.chunk)
     p.state = p.width + (3 + 2 * p.ring) * 8 * core.n_heads
     p.kept = memory.table(longest // p.chunk + 1 if again and p.chunk < longest else 0, p.state)
-    p.alpha = memory.table(p.chunk + 1 + ROOM, p.width)
+    # In one piece: memory of many large ones goes back to the system when they are freed, and comes
+    # anew page by page in the next call.
+    L = 8 * core.n_heads
+    back_ring = p.ring if again else 1
+    n_entering = longest + 2 if again else 0
+    p.alpha = memory.table((p.chunk + 1 + ROOM) * p.width
+                           + (n_entering + 2 * p.ring + 2 * back_ring) * L, 1)
     memset(p.alpha, 0, p.width * sizeof(double))
-    p.entering = memory.table(longest if again else 0, 8 * core.n_heads)
-    open_sums(&p.ahead, memory, core, p.ring)
-    open_sums(&p.back, memory, core, p.ring if again else 1)
+    rings = p.alpha + (p.chunk + 1 + ROOM) * p.width
+    open_sums(&p.ahead, memory, core, p.ring, rings)
+    open_sums(&p.back, memory, core, back_ring, rings + 2 * p.ring * L)
+    p.entering = rings + (2 * p.ring + 2 * back_ring + 1) * L  # a row before it is written to
     p.ahead.x, p.ahead.e = &ahead[0, 0], &ahead[1, 0]
     p.back.x, p.back.e = &back[0, 0], &back[1, 0]
     p.ahead.line_x = p.back.line_x = &within[0, 0]
