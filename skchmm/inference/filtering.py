@@ -18,13 +18,21 @@ def filter_marginals(chain, frames, offsets, n_jobs):
     live, all_live, always = chain.live
     sums = graph.n_edges > 0 and chain.smallest_weight >= SMALLEST_IN_SUMS and not chain.only_logs
     redo = np.empty(len(offsets) - 1, dtype=np.uint8)
-    table, wide, lossy, in_lanes = None, False, None, False
-    if sums and frames.index is not None:
+    order = _lanes_order(graph, offsets) if sums and always else None
+    table, wide, lossy, by_step = None, False, None, frames.index is None
+    if sums and not by_step:
         table, _, lossy = scale_rows(frames.table, chain.smallest_weight)
-        if always and len(redo) > 1 and not lossy.any():
-            in_lanes = _filter_in_lanes(chain, frames.index, table, offsets, n_jobs, redo, out)
-            if in_lanes and not redo.any():
-                return out
+    in_lanes = order is not None and (by_step or not lossy.any())
+    if in_lanes:
+        with Allowed(threads_of(n_jobs, offsets[-1])):
+            lanes_filter(
+                graph.layout, chain.weights, chain.first, frames.table if by_step else table,
+                by_step, chain.smallest_weight, frames.index, offsets, order, redo, out,
+            )  # fmt: skip
+        if not redo.any():
+            return out
+        in_lanes = not redo.all()
+    if table is not None:
         table, wide = chain.by_node(table, frames)
 
     def run(begin, end):
@@ -50,15 +58,7 @@ def filter_marginals(chain, frames, offsets, n_jobs):
     return out
 
 
-def _filter_in_lanes(chain, index, table, offsets, n_jobs, redo, out):
-    """Eight sequences at a time; whether that was done. What doubles cannot hold is in `redo`."""
-    graph = chain.graph
+def _lanes_order(graph, offsets):
+    """The sequences for the lanes; None where those are of no use."""
     few = graph.n_edges <= settings.lanes_edges and len(graph.epochs) == 1
-    order = lanes_order(offsets, 0 if few else None)
-    if order is None:
-        return False
-    with Allowed(threads_of(n_jobs, offsets[-1])):
-        lanes_filter(
-            graph.layout, chain.weights, chain.first, table, index, offsets, order, redo, out
-        )
-    return True
+    return lanes_order(offsets, 0 if few else None)

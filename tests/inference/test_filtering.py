@@ -26,7 +26,7 @@ def test_probabilities_against_logarithms(rule, scale, monkeypatch):
         A = rng.dirichlet(np.full(S, 0.3), S)
         A[A < 1e-3] = 0
         A /= A.sum(axis=1, keepdims=True)
-        X = [scale * rng.normal(size=(n, S)) for n in (1, 2, 150)]
+        X = [scale * rng.normal(size=(n, S)) for n in (1, 2, 150, *[40] * 9)]
         for x in X:
             x[rng.random(x.shape) < holes] = -np.inf
             x[np.isneginf(x).all(axis=1), 1] = 0.0
@@ -125,8 +125,8 @@ def test_eight_sequences_at_a_time_are_as_one_by_one(rule, instruction_sets, mon
             expected = chain.filter(frames, offsets)
         for k in instruction_sets.values():
             instructions.use_instruction_set(k)
-            for n_jobs in (1, 2):
-                found = chain.filter(frames, offsets, n_jobs=n_jobs)
+            for n_jobs, given in product((1, 2), (frames, Frames(frames.dense()))):
+                found = chain.filter(given, offsets, n_jobs=n_jobs)
                 assert_allclose(found, expected, rtol=0, atol=1e-12)
 
 
@@ -149,7 +149,8 @@ def test_a_state_without_a_node_has_no_mass_in_lanes(gone, instruction_sets):
             assert (found[:, gone] == 0).all()
 
 
-def test_sequences_that_lanes_cannot_hold_are_done_again(monkeypatch):
+@pytest.mark.parametrize("by_symbol", [True, False])
+def test_sequences_that_lanes_cannot_hold_are_done_again(by_symbol, monkeypatch):
     """Next to them, the others stay as they are; a sequence that is not possible is NaN."""
     A = np.array([[0.5, 0.5, 0.0], [0.0, 0.9, 0.1], [0.0, 0.0, 1.0]])
     chain = ConstrainedHMM.from_parameters(A[0], A)._chain()
@@ -168,11 +169,12 @@ def test_sequences_that_lanes_cannot_hold_are_done_again(monkeypatch):
         return causal_sums(*args, **params)
 
     causal_sums = filtering.causal_sums
+    frames = Frames(table, index) if by_symbol else Frames(table[index])
     with monkeypatch.context() as patch:
         patch.setattr(filtering, "causal_sums", one_by_one)
-        found = chain.filter(Frames(table, index), offsets)
+        found = chain.filter(frames, offsets)
         patch.setattr(filtering, "SMALLEST_IN_SUMS", 2.0)
-        expected = chain.filter(Frames(table, index), offsets)
+        expected = chain.filter(frames, offsets)
     assert 3 in seen
     assert 2 not in seen
     assert np.isnan(found[offsets[3] : offsets[4]]).all()

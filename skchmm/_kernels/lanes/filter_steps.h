@@ -10,9 +10,32 @@
 
 #define lanes_filter_run(...) DISPATCH(lanes_filter_run)(__VA_ARGS__)
 #define lanes_filter_few(...) DISPATCH(lanes_filter_few)(__VA_ARGS__)
+#define lanes_scale(...) DISPATCH(lanes_scale)(__VA_ARGS__)
 #define lanes_put_first(...) DISPATCH(lanes_put_first)(__VA_ARGS__)
 
 #else
+
+#include "simd/exp.h"
+
+/* Logarithms of n steps as probabilities, divided by the largest of their step; the lanes in which
+ * doubles may lose something: a ratio below e^least. */
+TARGET static int NAME(lanes_scale)(int64_t n, int64_t n_states, double least, double *emit)
+{
+    const W8 none = SPREAD(-INFINITY);
+    int lossy = 0;
+    for (int64_t t = 0; t < n; t++, emit += 8 * n_states) {
+        W8 top = LOAD(emit);
+        for (int64_t i = 1; i < n_states; i++)
+            top = MAX(top, LOAD(emit + 8 * i));
+        top = PICK(top, none, top, SPREAD(0.0));
+        for (int64_t i = 0; i < n_states; i++) {
+            W8 x = SUB(LOAD(emit + 8 * i), top);
+            lossy |= ABOVE(SPREAD(least), x) & ABOVE(x, none);
+            STORE(emit + 8 * i, NAME(exp_of)(x));
+        }
+    }
+    return lossy;
+}
 
 /* Probabilities of the states, from a row of nodes with these factors. `first` has the first node of
  * every state and, after it, the number of nodes; it is NULL where a node is a state. */

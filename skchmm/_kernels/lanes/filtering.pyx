@@ -13,6 +13,7 @@ from libc.string cimport memset
 from ..shared.interrupt cimport Watch, new_watch, stopped
 from ..shared.layout cimport Graph, Layout, first_nodes, step_work
 from ..shared.memory cimport Memory
+from ..shared.scaling cimport log_lossy
 from ..shared.threads cimport share, threads_for
 from ..simd.instructions cimport instructions_in_use
 from .edges cimport (
@@ -32,6 +33,7 @@ cdef extern from "lanes/filter_steps.h" nogil:
                           int64_t n_states, const int32_t *first, const double *emit,
                           double floor, int active, double *row, double *put, double **out,
                           double **end, int *small)
+    int lanes_scale(int64_t n, int64_t n_states, double least, double *emit)
     void lanes_put_first(int64_t n_states, const int32_t *first, const double *row,
                          const double *factors, int active, double *put, double **out,
                          double **end)
@@ -60,6 +62,8 @@ cdef struct Job:
     int32_t states[8]            # of these nodes, as places in a row of emissions
     const double *start
     const double *table
+    bint logs                    # whether it has logarithms,
+    double least                 # and their differences below which doubles lose something
     const int32_t *rows
     const int64_t *offsets
     const int64_t *order
@@ -97,7 +101,7 @@ cdef void filter_group(const Job *job, const Group *group, Work *w) noexcept nog
     cdef const Graph *g = job.g
     cdef int64_t T = group.length[0], S = g.n_states, N = g.n_nodes * LANES
     cdef int64_t t = 0, n, begin = 0, end, l
-    cdef int active, small = 0
+    cdef int active, small = 0, every = (1 << group.n) - 1
     cdef double *here = w.values
     cdef double *emit
     cdef double factors[8]
@@ -113,8 +117,10 @@ cdef void filter_group(const Job *job, const Group *group, Work *w) noexcept nog
         n = min(T - begin, BATCH)
         rows_of(group, job.rows, begin, n, w.at)
         lanes_fill(n, S, job.table, w.at, w.emit)
+        if job.logs:
+            small |= lanes_scale(n, S, job.least, w.emit)
         if begin == 0:
-            small = first_row(job, w.emit, here, factors)
+            small |= first_row(job, w.emit, here, factors)
             lanes_put_first(S, job.first, here, factors, active_at(group, 0), w.put, out,
                             ends)
             t = 1
@@ -133,6 +139,8 @@ cdef void filter_group(const Job *job, const Group *group, Work *w) noexcept nog
                 ends, &small)
             t = end
         begin += n
+        if small & every == every:
+            break  # none of them is right
         if stopped(&w.watch, n):
             return
     for l in range(group.n):
@@ -163,6 +171,8 @@ def lanes_filter(Layout layout,                   # IN, of a graph with edges an
                  const double[::1] weights,       # IN, one an edge
                  const double[::1] start,         # IN
                  const double[:, ::1] table,      # IN, as scale_rows gives it, no row of it lossy
+                 bint logs,                       # IN, or whether it has logarithms,
+                 double smallest,                 # IN, with this smallest weight
                  const int32_t[::1] rows,         # IN or None: row t of the table is step t
                  const int64_t[::1] offsets,      # IN
                  const int64_t[::1] order,        # IN, the sequences, longest first
@@ -174,6 +184,7 @@ def lanes_filter(Layout layout,                   # IN, of a graph with edges an
     cdef Memory memory = Memory()
     job.g = &layout.graph
     job.start, job.table = &start[0], &table[0, 0]
+    job.logs, job.least = logs, log_lossy(smallest)
     job.first = NULL
     if not job.g.plain:
         job.first = first_nodes(
