@@ -14,13 +14,16 @@ HUGE = 1e9  # sums of smaller ones keep enough digits
 
 def take_off_levels(frames):
     """Frames without the huge maxima of their steps, and these: (frames, one per row, or None)."""
-    levels = frames.table.max(axis=1, initial=-np.inf)
+    table = frames.table
+    # of the whole table numpy finds them many times as fast as of rows
+    if table.max(initial=-np.inf) <= HUGE and table.min(initial=np.inf) >= -HUGE:
+        return frames, None
+    levels = table.max(axis=1, initial=-np.inf)
     huge = (np.abs(levels) > HUGE) & (levels > -np.inf)
     if not huge.any():
         return frames, None
     levels = np.where(huge, levels, 0.0)
-    table = frames.table - levels[:, None]
-    return frames_in_range(table, frames.index, gaps=frames.gaps), levels
+    return frames_in_range(table - levels[:, None], frames.index, gaps=frames.gaps), levels
 
 
 def sum_of_levels(frames):

@@ -261,12 +261,10 @@ cdef void trace(const Segments *g, Work *w, int64_t origin, int64_t T,
                 m = g.targets[k]
 
 
-cdef double exponentials(double *x, int64_t n) noexcept nogil:
-    """Numbers in proportion to exp(x), the largest of them 1, in place of x; and their sum."""
+cdef inline double exponentials(double *x, int64_t n, double top) noexcept nogil:
+    """exp(x - top) in place of each x, of which `top` is the largest; and their sum."""
     cdef int64_t k
-    cdef double top = -INFINITY, total = 0.0
-    for k in range(n):
-        top = max(top, x[k])
+    cdef double total = 0.0
     for k in range(n):
         x[k] = exp(x[k] - top) if x[k] - top > LOG_RARE else 0.0
         total += x[k]
@@ -279,17 +277,19 @@ cdef void segment_masses(const Segments *g, Work *w, int64_t origin, int64_t T, 
     """Spread P(enter m at s | Y) over the ends of the segment; `spell` holds its emissions."""
     cdef int64_t i = g.node_states[m], k, t = s, r, first
     cdef int64_t n = walk(g, w, m, s, min(T, s + g.D), e)
-    cdef double p, unit, covering = 0.0
+    cdef double x, p, unit, covering = 0.0, top = -INFINITY
     if g.stay_costs != NULL:
         pay(g, w, s, n, e)
     for k in range(n):
         while t < w.run_end[k]:
             r = i * g.D + t - s
-            w.share[t - s] = w.spell[t - s] - w.paid[t - s] + (
+            x = w.spell[t - s] - w.paid[t - s] + (
                 g.log_durations[r] + w.end[w.run_node[k] * T + t] if t < T - 1
                 else g.log_survival[r] + g.log_final[w.run_node[k]])
+            w.share[t - s] = x
+            top = max(top, x)
             t += 1
-    unit = w.mass[m] / exponentials(w.share, t - s)
+    unit = w.mass[m] / exponentials(w.share, t - s, top)
     for k in range(n - 1, -1, -1):
         first = s if k == 0 else w.run_end[k - 1]
         for t in range(w.run_end[k] - 1, first - 1, -1):
@@ -308,11 +308,12 @@ cdef void segment_masses(const Segments *g, Work *w, int64_t origin, int64_t T, 
 cdef void first_masses(const Segments *g, Work *w) noexcept nogil:
     """P(enter m at the first step | Y)."""
     cdef int64_t i, m
-    cdef double total
+    cdef double total, top = -INFINITY
     for i in range(g.S):
         m = g.start_nodes[i]
         w.share[i] = g.log_start[i] + w.enter[m] if m >= 0 else -INFINITY
-    total = exponentials(w.share, g.S)
+        top = max(top, w.share[i])
+    total = exponentials(w.share, g.S, top)
     for i in range(g.S):
         if g.start_nodes[i] >= 0:
             w.mass[g.start_nodes[i]] = w.share[i] / total
@@ -323,7 +324,7 @@ cdef void forward(const Segments *g, Work *w, int64_t origin, int64_t T, double 
                   double *censored) noexcept nogil:
     """Posterior masses of segments, from the first step to the last."""
     cdef int64_t s, m, n, i, k, e = 0, spelled, first, stop
-    cdef double p, x, total
+    cdef double p, x, total, top
     cdef double *row
     memset(w.open, 0, g.N * T * sizeof(double))
     memset(gamma + origin * g.S, 0, T * g.S * sizeof(double))
@@ -340,9 +341,11 @@ cdef void forward(const Segments *g, Work *w, int64_t origin, int64_t T, double 
                 if x < RARE:
                     continue
                 first, stop = g.indptr[e * (g.N + 1) + n], g.indptr[e * (g.N + 1) + n + 1]
+                top = -INFINITY
                 for k in range(first, stop):
                     w.share[k - first] = g.log_weights[k] + w.enter[s * g.N + g.targets[k]]
-                x /= exponentials(w.share, stop - first)
+                    top = max(top, w.share[k - first])
+                x /= exponentials(w.share, stop - first, top)
                 for k in range(first, stop):
                     p = x * w.share[k - first]
                     w.mass[g.targets[k]] += p
