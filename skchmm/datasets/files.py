@@ -96,7 +96,7 @@ def malformed(path, number, message):
 
 
 class BadRows:
-    """The rows of one file that cannot be used: all in one error, or skipped with a warning.
+    """The rows of a file that cannot be used: all in one error, or skipped with a warning.
 
     Parameters
     ----------
@@ -115,18 +115,21 @@ class BadRows:
         """Note a row, given by the number of its line."""
         self.found.append(f"line {number}: {message}")
 
-    def report(self, stacklevel):
-        """Raise or warn about all rows that were noted; how many there were."""
-        n = len(self.found)
-        if n == 0:
-            return 0
-        rows = self.found[: self.shown] + ([f"and {n - self.shown} more"] * (n > self.shown))
+    def report(self, stacklevel, *others):
+        """Raise or warn about all rows that were noted, in other files too; how many here."""
         if self.on_bad_rows == "raise":
-            hint = "on_bad_rows='skip' leaves them out."
-            if n == 1:
-                raise ValueError(f"{self.path}, {rows[0]}. {hint}")
-            listed = "\n  ".join(rows)
-            raise ValueError(f"{self.path}, {n} bad rows; {hint}\n  {listed}")
-        message = f"{self.path}: {n} bad rows were skipped, the first is {rows[0]}."
-        warnings.warn(message, stacklevel=stacklevel + 1)
-        return n
+            errors = [bad._error() for bad in (self, *others) if bad.found]
+            if errors:
+                raise ValueError("\n".join(errors))
+        for bad in (self, *others):
+            if bad.found:
+                message = f"{len(bad.found)} bad rows were skipped, the first is {bad.found[0]}."
+                warnings.warn(f"{bad.path}: {message}", stacklevel=stacklevel + 1)
+        return len(self.found)
+
+    def _error(self):
+        n, hint = len(self.found), "on_bad_rows='skip' leaves them out."
+        if n == 1:
+            return f"{self.path}, {self.found[0]}. {hint}"
+        rows = self.found[: self.shown] + ([f"and {n - self.shown} more"] * (n > self.shown))
+        return f"{self.path}, {n} bad rows; {hint}\n  " + "\n  ".join(rows)

@@ -77,9 +77,11 @@ def load_ordonez(
     """
     check_day_start(day_start)
     sensors, adls = find_file(sensors, data_home), find_file(adls, data_home)
+    sensed, bad = _intervals(sensors, ("location", "type", "place"), on_bad_rows)
+    done, more = _intervals(adls, ("activity",), on_bad_rows)
+    bad.report(2, more)
     events = []
-    places = ("location", "type", "place")
-    for start, end, name in _intervals(sensors, places, on_bad_rows):
+    for start, end, name in sensed:
         events.append((start, f"{name}=ON" if with_ends else name))
         if with_ends:
             events.append((end, f"{name}=OFF"))
@@ -89,9 +91,7 @@ def load_ordonez(
     times = [moment for moment, _ in events]
     clock = np.array(times, dtype="datetime64[us]")
     labels = np.full(len(times), idle, dtype=object)
-    for start, end, activity in sorted(
-        _intervals(adls, ("activity",), on_bad_rows), key=lambda one: one[0]
-    ):
+    for start, end, activity in sorted(done, key=lambda one: one[0]):
         begin = np.searchsorted(clock, np.datetime64(start), side="left")
         stop = np.searchsorted(clock, np.datetime64(end), side="right")
         labels[begin:stop] = activity
@@ -107,7 +107,7 @@ def load_ordonez(
 
 
 def _intervals(path, names, on_bad_rows):
-    """Start, end and name (the last columns, joined) of each line after the header."""
+    """Start, end and name (the last columns, joined) of each line after the header; bad rows."""
     intervals, bad = [], BadRows(path, on_bad_rows)
     expected = f"start date and time, end date and time, {', '.join(names)}"
     number = 0
@@ -134,5 +134,4 @@ def _intervals(path, names, on_bad_rows):
         intervals.append((start, end, "/".join(parts[4:])))
     if number == 0:
         raise ValueError(f"{path} is empty.")
-    bad.report(stacklevel=3)
-    return intervals
+    return intervals, bad

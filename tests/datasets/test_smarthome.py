@@ -226,3 +226,21 @@ def test_files_that_are_no_text(tmp_path, load):
 def test_hours_of_the_day(casas, day_start):
     with pytest.raises(ValueError, match="day_start is an hour"):
         load_casas(casas, day_start=day_start)
+
+
+def test_bad_rows_of_both_files_are_in_one_message(tmp_path):
+    head = "Start time  End time\n----------  --------\n"
+    good, bad = (
+        "2011-11-28 02:27:59  2011-11-28 10:18:11  ",
+        "2011-11-28 10:21:24  2011-11-28 10:20:36  ",
+    )
+    sensors, adls = tmp_path / "sensors.txt", tmp_path / "adls.txt"
+    place, activity = "Bed Pressure Bedroom\n", "Sleeping\n"
+    sensors.write_text(head + good + place + bad + place + bad + place)
+    adls.write_text(head + good + activity + bad + activity)
+    with pytest.raises(ValueError, match=r"(?s)sensors.txt, 2 bad rows.*line 5.*adls.txt, line 4"):
+        load_ordonez(sensors, adls)
+    with pytest.warns(UserWarning) as seen:
+        home = load_ordonez(sensors, adls, on_bad_rows="skip")
+    assert [w.filename for w in seen] == [__file__] * 2
+    assert home.y[0].tolist() == ["Sleeping"]
