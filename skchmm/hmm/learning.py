@@ -288,9 +288,10 @@ class LearningMixin:
 
         That is known of Gaussians whose means and covariances have none.
         """
-        if not fell(change, bound) or overridden(
-            self, "_do_estep", "_do_mstep", "_compute_lower_bound", *LEARNING_HOOKS
-        ):
+        is_likelihood = type(self)._compute_lower_bound is LearningMixin._compute_lower_bound
+        if not fell(change, bound) or not is_likelihood:
+            return False
+        if overridden(self, "_do_estep", "_do_mstep", *LEARNING_HOOKS):
             return False
         emission = self._emission()
         if isinstance(emission, GMM):

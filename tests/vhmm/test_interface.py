@@ -311,6 +311,16 @@ class TestRefusals:
 
 
 # ------------------------------------------------------------- degenerate data
+@pytest.mark.parametrize("prior", [None, 1.0])
+def test_a_bound_that_rounding_lowers(prior):
+    """It is no likelihood, so that nothing is taken back for it."""
+    X = 1e6 * np.random.default_rng(0).normal(size=(2, 2)) + 3e6
+    model = vhmm.VariationalGaussianHMM(
+        2, "full", random_state=0, n_iter=6, tol=-1, startprob_prior=prior, transmat_prior=prior
+    )
+    assert len(model.fit(X).monitor_.history) == 6
+
+
 @settings(max_examples=25, deadline=None)
 @given(
     kind=st.sampled_from(["symbols", *KINDS]), S=st.integers(1, 5), n=st.integers(1, 7),
