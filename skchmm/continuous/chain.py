@@ -214,7 +214,9 @@ class ContinuousChain:
         if self.graph.n_nodes == 0:
             nodes = np.zeros(frames.n_steps, dtype=np.int32)
             return nodes, np.full(len(offsets) - 1, -np.inf)
-        frames, levels = take_off_levels(frames)
+        levels = None
+        if frames.huge:
+            frames, levels = take_off_levels(frames)
         numbered = Gaps(frames.gaps, offsets)
         path = np.empty(frames.n_steps, dtype=np.int32)
         log_prob = np.full(len(offsets) - 1, -np.inf)
@@ -235,7 +237,8 @@ class ContinuousChain:
                     self, numbered, frames, offsets, path, log_prob, self.exact_log_matrices
                 )
                 search.run(todo, n_jobs)
-        add_levels(log_prob, levels, frames, offsets)
+        if levels is not None:
+            add_levels(log_prob, levels, frames, offsets)
         return path, log_prob
 
     def _searches(self, *problem):

@@ -15,6 +15,8 @@ from ..sequences.values import as_array, as_numbers
 
 # Below this total weight a ratio of sums is dominated by denormal rounding.
 NEGLIGIBLE = 1e-280
+# Sums of log-likelihoods below this keep enough digits (inference/levels.py).
+HUGE = 1e9
 
 
 class Frames:
@@ -67,6 +69,13 @@ class Frames:
     @property
     def n_states(self) -> int:
         return self._table.shape[1]
+
+    @property
+    def huge(self) -> bool:
+        """Whether some log-likelihood is so large or small that sums with it lose digits."""
+        # of the whole table numpy finds them many times as fast as of rows
+        table = self._table
+        return table.max(initial=-np.inf) > HUGE or table.min(initial=np.inf) < -HUGE
 
     def with_gaps(self, gaps: np.ndarray | None) -> "Frames":
         """These frames with the times since the steps before."""

@@ -16,13 +16,13 @@ from .._kernels.discrete.log_space import forward_backward_log
 from .._kernels.discrete.two_ended import handles
 from .._kernels.discrete.viterbi import viterbi
 from .._kernels.lanes.viterbi import lanes_viterbi
-from ..emissions.base import check_size
+from ..emissions.base import HUGE, check_size
 from ..graph.augmented import WIDTH
 from ..graph.completion import Live, positions_of_death
 from .delayed import decode_delayed, max_entries, products_of, sums_alone
 from .filtering import filter_marginals
 from .kbest import best_paths
-from .levels import HUGE, add_levels, take_off_levels
+from .levels import add_levels, take_off_levels
 from .schedule import spread, work_through
 from .settings import settings
 from .sums import Sums, mark_infeasible

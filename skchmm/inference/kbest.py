@@ -7,7 +7,8 @@ import numpy as np
 from .._kernels.data.rows import cut
 from .._kernels.discrete import kbest as kernels
 from .._kernels.discrete.kbest import BestPaths
-from .levels import HUGE, add_levels, take_off_levels
+from ..emissions.base import HUGE
+from .levels import add_levels, take_off_levels
 from .schedule import lanes_order
 from .settings import settings
 

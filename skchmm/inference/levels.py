@@ -7,17 +7,14 @@ A huge positive score of a state that the rules forbid there still costs the oth
 
 import numpy as np
 
-from ..emissions.base import frames_in_range
-
-HUGE = 1e9  # sums of smaller ones keep enough digits
+from ..emissions.base import HUGE, frames_in_range
 
 
 def take_off_levels(frames):
     """Frames without the huge maxima of their steps, and these: (frames, one per row, or None)."""
-    table = frames.table
-    # of the whole table numpy finds them many times as fast as of rows
-    if table.max(initial=-np.inf) <= HUGE and table.min(initial=np.inf) >= -HUGE:
+    if not frames.huge:
         return frames, None
+    table = frames.table
     levels = table.max(axis=1, initial=-np.inf)
     huge = (np.abs(levels) > HUGE) & (levels > -np.inf)
     if not huge.any():
