@@ -315,14 +315,16 @@ class Chain(ScoredChain):
                 counts,
             ).run  # fmt: skip
 
-        row_bytes = None
+        row_bytes = alone = None
         several = len(offsets) > settings.lanes_fill
         if self.delays is not None and not (counts and graph.n_edges <= settings.delay_edges):
-            alone = counts or sums_alone(self.delays, frames, offsets)
-            row_bytes = None if alone else 2 * self.delays.row_bytes
+            row_bytes = None if counts else 2 * self.delays.row_bytes
+            alone = partial(sums_alone, self.delays)
         elif several and 0 < graph.n_edges <= settings.lanes_edges and self.for_lanes:
             row_bytes = WIDTH * (graph.n_nodes + S)
-        parts = work_through(prepare, frames, offsets, n_jobs, row_bytes, counts=counts)
+        parts = work_through(
+            prepare, frames, offsets, n_jobs, row_bytes, counts=counts, alone=alone
+        )
         return log_z, posteriors, sum(parts) if counts else None
 
     @cached_property

@@ -6,7 +6,6 @@ from .._kernels.delay.lanes_sums import delayed_lanes_sums
 from .._kernels.delay.lanes_viterbi import delayed_lanes_viterbi
 from .._kernels.delay.sums import delayed_sums, powers_apart
 from .._kernels.delay.viterbi import delayed_viterbi
-from ..emissions.base import PendingFrames
 from ..graph.augmented import WIDTH
 from .settings import settings
 
@@ -50,7 +49,7 @@ def max_entries(chain):
 def sums_alone(delays, frames, offsets):
     """Whether sums over delay lines are made one sequence at a time."""
     steps = settings.delay_alone_steps * (len(offsets) - 1)
-    if not delays.lines.uniform or offsets[-1] < steps or isinstance(frames, PendingFrames):
+    if not delays.lines.uniform or offsets[-1] < steps:
         return False
     return powers_apart(frames.table) <= settings.delay_lanes_apart
 

@@ -147,7 +147,7 @@ def steps_at_once(n_states):
     return max(settings.frames_bytes // (8 * n_states), 1)
 
 
-def work_through(prepare, frames, offsets, n_jobs, row_bytes, *, counts=False):
+def work_through(prepare, frames, offsets, n_jobs, row_bytes, *, counts=False, alone=None):
     """Call what prepare(frames, offsets, order, begin, end) returns, for all sequences.
 
     Sequences begin..end-1 have these frames and offsets and, if they are for lanes, this order.
@@ -161,6 +161,8 @@ def work_through(prepare, frames, offsets, n_jobs, row_bytes, *, counts=False):
     ----------
     row_bytes : int or None
         What a step of one sequence takes in lanes; None where the graph is not for lanes.
+    alone : callable or None
+        alone(frames, offsets) says whether lanes are not the best for such frames.
     """
     order_of_all = lanes_order(offsets, row_bytes)
     n_threads = threads_of(n_jobs, offsets[-1])
@@ -171,6 +173,8 @@ def work_through(prepare, frames, offsets, n_jobs, row_bytes, *, counts=False):
         cut, order = _cut(offsets, begin, end), order_of_all
         if order is not None and end - begin < len(order):
             order = longest_first(cut)
+        if order is not None and alone is not None and alone(part, cut):
+            order = None
         if order is not None or end - begin == 1 or (n_threads == 1 and not counts):
             with Allowed(n_threads):
                 return [prepare(part, cut, order, begin, end)()]
