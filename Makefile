@@ -40,7 +40,7 @@ SITE_PACKAGES := 'import sysconfig; print(sysconfig.get_path("purelib"))'
 TEST_ENV := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONHASHSEED=0
 
 .PHONY: help demo test test-floor test-engines test-pythons test-stress fuzz test-random sanitize lint format bench paper \
-  doc doc-check wheel sdist wheels cross test-arm64 check-project check-dist check-release build clean
+  doc doc-check wheel sdist wheels cross test-arm64 test-windows check-project check-dist check-release build clean
 .DELETE_ON_ERROR:
 
 help:
@@ -59,6 +59,7 @@ help:
 	@echo "make doc-check   the same, and looks at every page in headless Chromium, if there is one"
 	@echo "make wheel, make sdist, make clean; make wheels  for this system, each Python (cibuildwheel)"
 	@echo "make cross       compile for ARM, Windows and macOS  make test-arm64  and run on an emulator"
+	@echo "make test-windows  run by wine, with WINDOWS_PYTHON= a folder with Python for Windows"
 	@echo "make check-release  all that has to be right before a release; see RELEASING.rst"
 
 # ------------------------------------------------------------------ set-up
@@ -209,6 +210,12 @@ cross: $(CROSS_VENV)/.packages $(VENV)/.kernels
 test-arm64: $(CROSS_VENV)/.packages $(VENV)/.kernels
 	$(CROSS_VENV)/bin/python .ci/cross.py aarch64-linux-gnu.2.28
 	.ci/arm64 $(CROSS_VENV)/bin/python $(ARGS)
+
+# By wine, with the embeddable package of Python for Windows in a folder:
+# make test-windows WINDOWS_PYTHON=python-3.11.9-embed-amd64
+test-windows: $(CROSS_VENV)/.packages $(VENV)/.kernels
+	$(CROSS_VENV)/bin/python .ci/cross.py x86_64-windows-gnu
+	$(CROSS_VENV)/bin/python .ci/wine.py $(WINDOWS_PYTHON) $(ARGS)
 
 # ----------------------------------------------------------------- release
 $(RELEASE_VENV)/.packages: pyproject.toml | $(BIN)/python
