@@ -73,7 +73,8 @@ if __name__ == "__main__":
     shutil.copytree(ROOT / "tests", TARGET / "tests")
     shutil.copy(ROOT / "pyproject.toml", TARGET)
     wine = {"WINEPREFIX": str(HOME / "prefix"), "WINEDEBUG": "-all"}
-    wine["WINEDLLOVERRIDES"] = "ucrtbase=n"  # not wine's own
+    subprocess.run(["wine", "wineboot", "--init"], env=os.environ | wine, check=True)
+    wine["WINEDLLOVERRIDES"] = "ucrtbase=n"  # from here on not wine's own
     threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
     asked = asked or ["tests/kernels", "tests/graph", "tests/controller", "tests/inference"]
     command = ["wine", python / "python.exe", "-m", "pytest", "-q", "-p", "no:cacheprovider"]
