@@ -16,7 +16,8 @@ from cross import OUT, ROOT, VERSION, ZIG, run
 
 HOME = ROOT / "build" / "wine"
 TARGET = OUT / "x86_64-windows-gnu"
-# The first three as in .ci/arm64; under wine, workers of joblib do not end.
+# The first three as in .ci/arm64; under wine, workers of joblib do not end, and tests of inference that
+# embed another interpreter fail: only those of kernels, graphs and controllers are green there.
 LEFT_OUT = "not interrupts and not limits and not after_a_fork and not workers_of_joblib"
 # Functions of complex numbers, of the C library, that numpy asks for and wine 8 does not have.
 COMPLEX = ["cabs", "carg", "catan", "ccos", "ccosh", "cexp", "clog", "cpow", "csin", "csinh"]
@@ -76,7 +77,7 @@ if __name__ == "__main__":
     subprocess.run(["wine", "wineboot", "--init"], env=os.environ | wine, check=True)
     wine["WINEDLLOVERRIDES"] = "ucrtbase=n"  # from here on not wine's own
     threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
-    asked = asked or ["tests/kernels", "tests/graph", "tests/controller", "tests/inference"]
+    asked = asked or ["tests/kernels", "tests/graph", "tests/controller"]
     command = ["wine", python / "python.exe", "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     # Through a pipe: Python under wine cannot write to a file as its standard output.
     tests = subprocess.Popen(
