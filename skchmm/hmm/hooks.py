@@ -58,8 +58,8 @@ def random_numbers(seed):
 
     To make a generator takes numpy forty times as long as to seed it, so every thread keeps one.
     """
-    if not is_whole(seed):
-        return check_random_state(seed)
+    if not (is_whole(seed) and 0 <= seed < 2**32):
+        return check_random_state(seed)  # or says what is wrong with it
     if not hasattr(_of_thread, "generator"):
         _of_thread.generator = np.random.RandomState()
     _of_thread.generator.seed(seed)
