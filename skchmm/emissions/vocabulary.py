@@ -219,7 +219,7 @@ def _distinct(values):
 def _sorted(values):
     values = list(values)
     try:
-        return sorted(values)
+        return sorted(values, key=_plain)  # a float16 would take other numbers for infinite
     except TypeError:
         return sorted(values, key=lambda value: (type(value).__name__, repr(value)))
 

@@ -452,3 +452,9 @@ def test_numbers_and_times_are_not_symbols_of_one_column(kind):
     model = ConstrainedHMM(emission="categorical").partial_fit([0, 1, 1], [0, 1, 1])
     with pytest.raises(ValueError, match="times in some rows only"):
         model.partial_fit(np.zeros(3, kind), [0, 1, 1])
+
+
+def test_symbols_that_are_numbers_of_different_types_are_in_order():
+    X = np.array([np.float16(1.5), 65520.0, 3, np.float32(2.5)], dtype=object)
+    emission = ConstrainedHMM(emission="categorical").fit([X], [list("abab")]).emission_
+    assert [float(symbol) for symbol in emission.symbols_] == [1.5, 2.5, 3.0, 65520.0]
