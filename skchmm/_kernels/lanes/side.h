@@ -51,4 +51,31 @@ typedef struct {
 #define STATE(i) at[1 + (i)]
 #define OTHER(row, alike, j) LOAD((row) + at[1 + (alike) + (j)])
 
+/* One node, or four, of a recursion that takes in edge by edge, as BEGIN, TAKE(a, edge), which knows
+ * `from`, and FINISH(i, a) say. */
+#define TAKE_ONE(D)                                     \
+    do {                                                \
+        W8 a = BEGIN;                                   \
+        for (int64_t j = 0; j < (D); j++) {             \
+            W8 from = OTHER(here, 1, j);                \
+            TAKE(a, k + j);                             \
+        }                                               \
+        FINISH(0, a);                                   \
+    } while (0)
+#define TAKE_FOUR(D)                                    \
+    do {                                                \
+        W8 a = BEGIN, b = a, c = a, d = a;              \
+        for (int64_t j = 0; j < (D); j++) {             \
+            W8 from = OTHER(here, 4, j);                \
+            TAKE(a, k + j);                             \
+            TAKE(b, k + j + (D));                       \
+            TAKE(c, k + j + 2 * (D));                   \
+            TAKE(d, k + j + 3 * (D));                   \
+        }                                               \
+        FINISH(0, a);                                   \
+        FINISH(1, b);                                   \
+        FINISH(2, c);                                   \
+        FINISH(3, d);                                   \
+    } while (0)
+
 #endif

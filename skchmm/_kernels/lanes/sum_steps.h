@@ -68,32 +68,6 @@ TARGET static int NAME(lanes_exp)(int64_t n, int64_t n_states, double log_lossy,
     return any;
 }
 
-/* One target, or four, of a recursion that takes in edge by edge. */
-#define ONE(D)                                          \
-    do {                                                \
-        W8 a = BEGIN;                                   \
-        for (int64_t j = 0; j < (D); j++) {             \
-            W8 from = OTHER(here, 1, j);                \
-            TAKE(a, k + j);                             \
-        }                                               \
-        FINISH(0, a);                                   \
-    } while (0)
-#define FOUR(D)                                         \
-    do {                                                \
-        W8 a = BEGIN, b = a, c = a, d = a;              \
-        for (int64_t j = 0; j < (D); j++) {             \
-            W8 from = OTHER(here, 4, j);                \
-            TAKE(a, k + j);                             \
-            TAKE(b, k + j + (D));                       \
-            TAKE(c, k + j + 2 * (D));                   \
-            TAKE(d, k + j + 3 * (D));                   \
-        }                                               \
-        FINISH(0, a);                                   \
-        FINISH(1, b);                                   \
-        FINISH(2, c);                                   \
-        FINISH(3, d);                                   \
-    } while (0)
-
 /* Up to n steps, each row after the one before it; the steps done. Stops after a step in which one
  * of the `watched` lanes has a positive sum outside [LOW, HIGH]; the extremes of all lanes are then
  * in low and high. Weights are (edges, 8). */
@@ -114,7 +88,7 @@ TARGET static int64_t NAME(lanes_sum_run)(const Side *g, const double *weights, 
     while (t < n) {
         double *out = here + 8 * g->n_nodes;
         W8 smallest = infinity, largest = zero;
-        ALL_NODES(ONE, FOUR);
+        ALL_NODES(TAKE_ONE, TAKE_FOUR);
         here = out;
         emit += 8 * n_states;
         t++;
@@ -235,7 +209,7 @@ TARGET INLINE void NAME(lanes_step_back)(const Side *g, const double *weights, c
                                          double *next)
 {
     const W8 zero = SPREAD(0.0), least = SPREAD(1e-180);
-    ALL_NODES(ONE, FOUR);
+    ALL_NODES(TAKE_ONE, TAKE_FOUR);
 }
 #undef FINISH
 #define FINISH(i, sum) \
@@ -244,7 +218,7 @@ TARGET INLINE void NAME(lanes_last_back)(const Side *g, const double *weights, c
                                          const double *here, double *beta)
 {
     const W8 zero = SPREAD(0.0), least = SPREAD(1e-180);
-    ALL_NODES(ONE, FOUR);
+    ALL_NODES(TAKE_ONE, TAKE_FOUR);
 }
 #undef FINISH
 
@@ -286,7 +260,5 @@ TARGET static void NAME(lanes_back_run)(const Side *g, const double *weights, in
 }
 #undef TAKE
 #undef BEGIN
-#undef ONE
-#undef FOUR
 
 #endif

@@ -14,7 +14,8 @@
 
 /* n steps, from the row before them; the rows follow each other. The lanes in which an edge was as
  * good as the best before it, if these are looked for: a constant of the compiler. */
-#define TRY(best, edge)                                     \
+#define BEGIN SPREAD(-INFINITY)
+#define TAKE(best, edge)                                    \
     do {                                                    \
         W8 candidate = ADD(from, SPREAD(weights[edge]));    \
         if (look)                                           \
@@ -22,30 +23,6 @@
         best = MAX(best, candidate);                        \
     } while (0)
 #define FINISH(i, best) STORE(there + NODE(i), ADD(best, LOAD(emit + STATE(i))))
-#define ONE(D)                                              \
-    do {                                                    \
-        W8 best = SPREAD(-INFINITY);                        \
-        for (int64_t j = 0; j < (D); j++) {                 \
-            W8 from = OTHER(here, 1, j);                    \
-            TRY(best, k + j);                               \
-        }                                                   \
-        FINISH(0, best);                                    \
-    } while (0)
-#define FOUR(D)                                             \
-    do {                                                    \
-        W8 a = SPREAD(-INFINITY), b = a, c = a, d = a;      \
-        for (int64_t j = 0; j < (D); j++) {                 \
-            W8 from = OTHER(here, 4, j);                    \
-            TRY(a, k + j);                                  \
-            TRY(b, k + j + (D));                            \
-            TRY(c, k + j + 2 * (D));                        \
-            TRY(d, k + j + 3 * (D));                        \
-        }                                                   \
-        FINISH(0, a);                                       \
-        FINISH(1, b);                                       \
-        FINISH(2, c);                                       \
-        FINISH(3, d);                                       \
-    } while (0)
 TARGET INLINE int NAME(value_steps)(const int look, const Side *g, const double *weights, int64_t n,
                                     int64_t n_states, const double *emit, double *rows)
 {
@@ -53,15 +30,14 @@ TARGET INLINE int NAME(value_steps)(const int look, const Side *g, const double 
     const double *here = rows;
     for (int64_t t = 0; t < n; t++, emit += 8 * n_states) {
         double *there = rows + 8 * (t + 1) * g->n_nodes;
-        ALL_NODES(ONE, FOUR);
+        ALL_NODES(TAKE_ONE, TAKE_FOUR);
         here = there;
     }
     return LANE_BITS(equal);
 }
-#undef TRY
+#undef BEGIN
+#undef TAKE
 #undef FINISH
-#undef ONE
-#undef FOUR
 
 TARGET static int NAME(lanes_value_run)(int look, const Side *g, const double *weights, int64_t n,
                                         int64_t n_states, const double *emit, double *rows)
