@@ -12,6 +12,9 @@ cdef extern from "lanes/side.h" nogil:
         int64_t edge
         const double *numbers
         const int32_t *states
+    ctypedef struct OneWay:
+        int64_t n_nodes
+        const int32_t *nodes
 
 
 cdef enum:
@@ -85,6 +88,7 @@ cdef struct Edges:
     double *base                 # weights
     double *numbers              # see Side
     double *weights              # (n, 8): those of each lane
+    int32_t *one_way             # of all epochs, see OneWay; NULL for other graphs
 
 
 cdef int make_edges(const Graph *g, Memory memory, const double *weights, bint by_target,
@@ -99,3 +103,11 @@ cdef inline Side side_of(const Graph *g, const Edges *edges, int64_t e) noexcept
     side.edge = edges_into(g, e)[0]
     side.numbers = edges.numbers
     return side
+
+
+cdef inline OneWay one_way_of(const Graph *g, const Edges *edges, int64_t e) noexcept nogil:
+    """The same of a one-way graph."""
+    cdef OneWay way
+    way.n_nodes = g.n_nodes
+    way.nodes = edges.one_way + 6 * e * g.n_nodes + 2 * edges_into(g, e)[0]
+    return way

@@ -6,6 +6,8 @@
 /* Exponents of two that differ by less are together; larger ones than POWER are not taken to. */
 #define LANES_TOGETHER 66
 #define LANES_POWER 1000.0
+/* New exponents make numbers of about 2^this: most of them go down from there. */
+#define LANES_CENTRE 365.0
 /* A weight that is larger makes a sum that is out of bounds. */
 #define LANES_MOST 1e300
 
@@ -37,7 +39,7 @@ TARGET static void NAME(lanes_weigh)(int64_t n, const int32_t *source, const int
     }
 }
 
-/* New exponents for the chosen lanes, so that the numbers of a row are about 1; shift is what was added
+/* New exponents for the chosen lanes, so that the numbers of a row are about 2^CENTRE; shift is what was added
  * to them. One for all nodes of a lane while they are together, or `close`; the lanes where they are
  * not are returned. A node without a number gets the largest that may come to it. */
 TARGET static int NAME(lanes_balance)(int64_t n_nodes, int64_t n_edges, const int32_t *source,
@@ -47,9 +49,10 @@ TARGET static int NAME(lanes_balance)(int64_t n_nodes, int64_t n_edges, const in
 {
     const W8 zero = SPREAD(0.0), one = SPREAD(1.0), half = SPREAD(0.5), unknown = SPREAD(-1e30);
     const W8 known = SPREAD(-1e29), most = SPREAD(LANES_POWER), least = SPREAD(-LANES_POWER);
-    W8 top = unknown, bottom = SPREAD(1e30);
+    W8 top = unknown, bottom = SPREAD(1e30), smallest = one;
     for (int64_t m = 0; m < n_nodes; m++) {
         W8 x = LOAD(row + 8 * m), size = ADD(LOAD(exponents + 8 * m), EXPONENT(x));
+        smallest = MIN(smallest, x);
         bottom = MIN(bottom, PICK(x, zero, size, bottom));
         size = PICK(x, zero, size, unknown);
         top = MAX(top, size);
@@ -59,7 +62,7 @@ TARGET static int NAME(lanes_balance)(int64_t n_nodes, int64_t n_edges, const in
     W8 apart = PICK(SUB(top, bottom), SPREAD(LANES_TOGETHER), one, zero);
     apart = PICK(LOAD(close), half, zero, PICK(doing, half, apart, zero));
     int uneven = ABOVE(apart, half);
-    int changed = uneven;
+    int changed = uneven & ~ABOVE(smallest, zero);
     for (int64_t i = 0; i < n_nodes && changed; i++) {
         changed = 0;
         for (int64_t k = 0; k < n_edges; k++) {
@@ -72,7 +75,7 @@ TARGET static int NAME(lanes_balance)(int64_t n_nodes, int64_t n_edges, const in
     for (int64_t m = 0; m < n_nodes; m++) {
         W8 size = LOAD(shift + 8 * m), old = LOAD(exponents + 8 * m);
         size = PICK(apart, half, PICK(size, known, size, top), top);
-        W8 change = PICK(doing, half, SUB(size, old), zero);
+        W8 change = PICK(doing, half, SUB(SUB(size, SPREAD(LANES_CENTRE)), old), zero);
         STORE(shift + 8 * m, change);
         STORE(exponents + 8 * m, ADD(old, change));
         W8 factor = POWER(MIN(MAX(SUB(zero, change), least), most));
@@ -97,8 +100,10 @@ TARGET static void NAME(lanes_reach)(int64_t n_nodes, int64_t n_edges, const int
         top = MAX(top, from);
     }
     top = PICK(top, known, top, zero);
-    for (int64_t m = 0; m < 8 * n_nodes; m += 8)
-        STORE(out + m, PICK(LOAD(out + m), known, LOAD(out + m), top));
+    for (int64_t m = 0; m < 8 * n_nodes; m += 8) {
+        W8 size = PICK(LOAD(out + m), known, LOAD(out + m), top);
+        STORE(out + m, SUB(size, SPREAD(LANES_CENTRE)));
+    }
 }
 
 /* exponents = reached + scales of the emissions, if there are; shift is what was added. */

@@ -5,6 +5,10 @@ from ..shared.memory cimport Memory
 from .edges cimport Edges
 
 
+cdef extern from "lanes/exponent_steps.h" nogil:
+    double LANES_CENTRE
+
+
 cdef struct Event:
     int64_t t
     bint care                    # a step done with care; else new exponents for its row

@@ -12,6 +12,18 @@
 
 #else
 
+/* Note the ties of a row, as those of step t. */
+TARGET INLINE void NAME(note_ties)(const double *row, const Siblings *siblings, Ties ties, int64_t t)
+{
+    int seen;
+    SEE_TIES(row, siblings->n, siblings->places, seen);
+    if (RARELY(seen != 0)) {
+        ties.any[t] = (uint8_t)seen;
+        for (int64_t i = 0; i < siblings->n; i++)
+            SEE_TIES(row, 1, siblings->places + 2 * i, ties.pairs[t * siblings->n + i]);
+    }
+}
+
 /* n steps; values in two rows in turn, of which the last is returned. choices(t, node, lane) is the
  * source that won, the first of equals; there are at most 256 nodes. `ties` is for the row before. */
 #define START(best, edge) best = ADD(from, SPREAD(weights[edge]))
@@ -71,15 +83,8 @@ TARGET static double *NAME(lanes_choose_run)(const Side *g, const double *weight
     const double *numbers = g->numbers;
     for (int64_t t = 0; t < n; t++, emit += 8 * n_states, choices += 8 * g->n_nodes) {
         ALL_NODES(ONE, FOUR);
-        if (siblings->n > 0) {
-            int seen;
-            SEE_TIES(here, siblings->n, siblings->places, seen);
-            if (RARELY(seen != 0)) {
-                ties.any[t] = (uint8_t)seen;
-                for (int64_t i = 0; i < siblings->n; i++)
-                    SEE_TIES(here, 1, siblings->places + 2 * i, ties.pairs[t * siblings->n + i]);
-            }
-        }
+        if (siblings->n > 0)
+            NAME(note_ties)(here, siblings, ties, t);
         double *swap = here;
         here = there;
         there = swap;

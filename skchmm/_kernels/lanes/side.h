@@ -78,4 +78,35 @@ typedef struct {
         FINISH(3, d);                                   \
     } while (0)
 
+/* The same edges of a *one-way* graph, in which no path comes back to a node but by its own loop. The
+ * nodes are in an order in which the others of each come before it, so one node after the other can
+ * take several steps: its number, its weights and the places of its others stay in registers.
+ *
+ * `nodes` is read from front to back: a node, its state, its own loop or -1, how many others it has and
+ * how many of these come before it in a row, whether it is the first of its state; then the edge and the
+ * place of each other. Nodes, states and edges are places: 8 times a number. */
+typedef struct {
+    int64_t n_nodes;
+    const int32_t *nodes; /* NULL: the graph is not one-way */
+} OneWay;
+
+/* All nodes, each by NODE_OF(D), which knows `at`; D, the number of its others, is -1 where it is no
+ * constant of the compiler. */
+#define ONE_WAY_NODES(NODE_OF)                                      \
+    do {                                                            \
+        const int32_t *at = g->nodes;                               \
+        for (int64_t m = 0; m < g->n_nodes; m++) {                  \
+            switch (at[3]) {                                        \
+            case 0: NODE_OF(0); break;                              \
+            case 1: NODE_OF(1); break;                              \
+            case 2: NODE_OF(2); break;                              \
+            case 3: NODE_OF(3); break;                              \
+            default: NODE_OF(-1);                                   \
+            }                                                       \
+            at += 6 + 2 * at[3];                                    \
+        }                                                           \
+    } while (0)
+#define OTHER_EDGE(j) at[6 + 2 * (j)]
+#define OTHER_PLACE(j) at[7 + 2 * (j)]
+
 #endif

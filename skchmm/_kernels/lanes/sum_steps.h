@@ -2,14 +2,18 @@
 #ifndef ISA
 
 #include "lanes/fill_steps.h"
+#include "lanes/put_steps.h"
 #include "lanes/side.h"
 
 /* Sums of 8 sequences are kept within these bounds. */
-#define LANES_LOW 1e-60
-#define LANES_HIGH 1e20
+#define LANES_LOW 1e20
+#define LANES_HIGH 1e130
+/* Of smaller marginals the way back keeps nothing. */
+#define LANES_LEAST_MARGINAL 1e-150
 /* Ratios below e^-this are not held: exponents would grow beyond the whole numbers of doubles. */
 #define LANES_RATIO 1e8
-/* Steps of which expected counts are added up before they go to memory. */
+/* Steps that a node takes before the next one does, and of which expected counts are added up before
+ * they go to memory. */
 #define LANES_STEPS 8
 
 #define STEPS "lanes/sum_steps.h"
@@ -197,7 +201,7 @@ TARGET static void NAME(lanes_count)(const Side *g, const double *weights, int64
 #undef COUNT
 
 /* One step back, from v: joint and v of the step before, or its beta for a run that other weights
- * follow. Nodes without alpha, or with a marginal of 1e-180 or less, have nothing. */
+ * follow. Nodes without alpha, or with such a small marginal, have nothing. */
 #define FINISH(i, sum)                                                                       \
     do {                                                                                     \
         W8 both = MUL(LOAD(alpha + NODE(i)), sum);                                           \
@@ -208,7 +212,7 @@ TARGET INLINE void NAME(lanes_step_back)(const Side *g, const double *weights, c
                                          const double *emit, const double *here, double *joint,
                                          double *next)
 {
-    const W8 zero = SPREAD(0.0), least = SPREAD(1e-180);
+    const W8 zero = SPREAD(0.0), least = SPREAD(LANES_LEAST_MARGINAL);
     ALL_NODES(TAKE_ONE, TAKE_FOUR);
 }
 #undef FINISH
@@ -217,7 +221,7 @@ TARGET INLINE void NAME(lanes_step_back)(const Side *g, const double *weights, c
 TARGET INLINE void NAME(lanes_last_back)(const Side *g, const double *weights, const double *alpha,
                                          const double *here, double *beta)
 {
-    const W8 zero = SPREAD(0.0), least = SPREAD(1e-180);
+    const W8 zero = SPREAD(0.0), least = SPREAD(LANES_LEAST_MARGINAL);
     ALL_NODES(TAKE_ONE, TAKE_FOUR);
 }
 #undef FINISH

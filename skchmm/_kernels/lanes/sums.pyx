@@ -6,7 +6,7 @@
 as in discrete/forward_backward.pyx; O(edges) vector operations per step of all 8. Nodes have
 exponents (exponents.pyx), so no row of alpha loses anything, and the way back needs no care at all:
 with beta(m) 2^exponent(m) as its row, the product of the two rows is 1 at every step, so what it
-may lose is below 1e-180 of that.
+may lose is below 1e-130 of that.
 """
 from libc.math cimport INFINITY, M_LN2, frexp, ldexp, log
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
@@ -19,16 +19,16 @@ from ..shared.scaling cimport log_lossy
 from ..shared.threads cimport share, threads_for
 from ..simd.instructions cimport instructions_in_use
 from .edges cimport (
-    LANES, Edges, Group, Side, active_at, make_edges, n_groups, read_group, rows_of,
-    side_of,
+    LANES, Edges, Group, OneWay, Side, active_at, make_edges, n_groups, one_way_of, read_group,
+    rows_of, side_of,
 )
 from .exponents cimport (
-    Event, Exponents, balance, begin_care, end_care, new_exponents, silence,
+    LANES_CENTRE, Event, Exponents, balance, begin_care, end_care, new_exponents, silence,
     undo_event, weigh,
 )
 
 
-cdef extern from "lanes/sum_steps.h" nogil:
+cdef extern from "lanes/one_way_steps.h" nogil:
     const int *instructions
     void lanes_fill(int64_t n, int64_t n_states, const double *table, const int64_t *at,
                     double *out)
@@ -42,6 +42,13 @@ cdef extern from "lanes/sum_steps.h" nogil:
                         int active, const double *alpha, const double *emit, double **gamma,
                         double *beta, double *joint, double *v, double *by_state,
                         double *counts)
+    int64_t one_way_sum_run(const OneWay *, const double *weights, int64_t n, int64_t n_states,
+                            const double *emit, double *rows, int watched, double *low,
+                            double *high)
+    void one_way_back_run(const OneWay *, const Side *, const double *weights, int64_t n,
+                          int64_t n_states, int active, const double *alpha, const double *emit,
+                          double **gamma, double *beta, double *v, double *by_state,
+                          double *counts)
     void lanes_first(const Side *, int64_t n_states, int active, const double *alpha,
                      const double *emit, double **gamma, const double *beta, double *by_state,
                      double *joint, double *v)
@@ -53,9 +60,12 @@ cdef enum:
     MOST_COUNTED = 64            # pieces of work with counts of their own,
     COUNTS = 1 << 20             # and how many of these there are at most
 
-# A sum beyond these needs care; in uneven lanes weights were raised to the least.
-cdef double LOW = 1e-115, LOW_UNEVEN = 1e-75, HIGH = 1e140
-cdef double NEAR_LOW = 1e-20, NEAR_HIGH = 1e10
+# A sum beyond these needs care. In uneven lanes weights were raised to the least one, and what that
+# makes of a sum must be negligible in every other: 1e-100 of it.
+cdef double LOW = 1e-115, HIGH = 1e200
+cdef double LOW_UNEVEN = 1e-10, HIGH_UNEVEN = 1e150
+cdef double NEAR_LOW = 1e60, NEAR_HIGH = 1e120
+cdef double SMALL_START = 1e-20
 cdef double CLOSE = 1e20
 
 
@@ -119,19 +129,20 @@ cdef void step_with_care(const Graph *g, Work *w, const Side *side, int64_t e, i
 cdef void first_row(const Graph *g, const Model *p, Work *w, double *out) noexcept nogil:
     cdef int64_t i, l, m
     cdef int power
-    cdef double start
+    cdef double start, centre = ldexp(1.0, <int> LANES_CENTRE)
     memset(out, 0, g.n_nodes * LANES * sizeof(double))
-    memset(w.x.values, 0, g.n_nodes * LANES * sizeof(double))
+    for m in range(g.n_nodes * LANES):
+        w.x.values[m] = -LANES_CENTRE
     w.x.uneven = 0
     for i in range(g.n_states):
         m = g.start_nodes[i]
         if m < 0 or p.start[i] == 0.0:
             continue
         power = 0
-        start = p.start[i] if p.start[i] > NEAR_LOW else frexp(p.start[i], &power)
+        start = p.start[i] if p.start[i] > SMALL_START else frexp(p.start[i], &power)
         for l in range(LANES):
-            out[m * LANES + l] = start * w.emit[i * LANES + l]
-            w.x.values[m * LANES + l] = power + (w.scales[i * LANES + l] if w.lossy[0] else 0.0)
+            out[m * LANES + l] = centre * start * w.emit[i * LANES + l]
+            w.x.values[m * LANES + l] += power + (w.scales[i * LANES + l] if w.lossy[0] else 0.0)
         if power != 0 or w.lossy[0]:
             w.x.uneven = (1 << LANES) - 1
 
@@ -231,17 +242,30 @@ cdef void forward_again(const Graph *g, const Model *p, const Group *group,
     w.x.stale = True
 
 
+cdef int out_of_bounds(const Exponents *x, const double *low, const double *high) noexcept nogil:
+    """Lanes with a sum that may have lost something."""
+    cdef int64_t l
+    cdef int lanes = 0
+    for l in range(LANES):
+        if x.uneven >> l & 1:
+            lanes |= (not (low[l] > LOW_UNEVEN and high[l] < HIGH_UNEVEN)) << l
+        else:
+            lanes |= (not (low[l] > LOW and high[l] < HIGH)) << l
+    return lanes
+
+
 cdef void forward_chunk(const Graph *g, const Model *p, const Group *group,
                         int64_t begin, int64_t n, Work *w, double *total,
                         double *log_z) noexcept nogil:
     """Steps begin..begin+n-1, after the first row of alpha; log_z may be known already."""
     cdef int64_t S = g.n_states, N = g.n_nodes * LANES, t = max(begin, 1), stop, e = 0, l
+    cdef int64_t n_done, alone = 0  # up to here, steps are done one by one
     cdef int watched, beyond, near, close
-    cdef double least
     cdef double low[8]
     cdef double high[8]
     cdef double *here
     cdef Side side
+    cdef OneWay way
     w.x.n_events = 0
     load(g, p, group, begin, n, w, total)
     if begin == 0:
@@ -258,7 +282,7 @@ cdef void forward_chunk(const Graph *g, const Model *p, const Group *group,
         e = epoch_of(&g.epochs, t, e)
         side = side_of(g, &w.ahead, e)
         watched = (1 << active_at(group, t)) - 1
-        beyond = near = close = 0
+        near = close = 0
         for l in range(LANES):
             low[l], high[l] = INFINITY, 0.0
         stop = next_stop(g, group, w, t, e, begin, begin + n)
@@ -268,11 +292,21 @@ cdef void forward_chunk(const Graph *g, const Model *p, const Group *group,
         else:
             if w.x.stale:
                 weigh(&w.x, &w.ahead)
-            t += lanes_sum_run(&side, w.ahead.weights, stop - t, S,
-                               w.emit + (t - begin) * S * LANES, here, watched, low, high)
-            for l in range(group.n):
-                least = LOW_UNEVEN if w.x.uneven >> l & 1 else LOW
-                beyond |= (not (low[l] > least and high[l] < HIGH)) << l
+            if g.one_way and t >= alone:
+                way = one_way_of(g, &w.ahead, e)
+                n_done = one_way_sum_run(&way, w.ahead.weights, stop - t, S,
+                                         w.emit + (t - begin) * S * LANES, here, watched, low, high)
+                if out_of_bounds(&w.x, low, high) & watched:
+                    alone = t + n_done
+                    t += (n_done - 1) // LANES_STEPS * LANES_STEPS
+                    continue
+                t += n_done
+            else:
+                if t < alone:
+                    stop = min(stop, alone)
+                t += lanes_sum_run(&side, w.ahead.weights, stop - t, S,
+                                   w.emit + (t - begin) * S * LANES, here, watched, low, high)
+            beyond = out_of_bounds(&w.x, low, high)
             if beyond & watched:
                 step_with_care(g, w, &side, e, t - 1, begin, w.alpha + (t - 1 - begin) * N,
                                low, high)
@@ -294,6 +328,7 @@ cdef void backward(const Graph *g, const Model *p, const Group *group, Work *w,
     cdef double *rows[8]
     cdef double *alpha
     cdef Side side
+    cdef OneWay way
     memset(w.beta, 0, N * sizeof(double))
     memset(w.x.live, 0, sizeof(w.x.live))
     w.x.stale = True
@@ -327,9 +362,15 @@ cdef void backward(const Graph *g, const Model *p, const Group *group, Work *w,
             last = max(last, w.x.events[w.x.n_events - 1].t + 1)
         if w.x.stale and not care:
             weigh(&w.x, &w.back)
-        lanes_back_run(&side, w.back.weights, t - last + 1, S, active, alpha,
-                       w.emit + (t - begin) * S * LANES, rows, w.beta, w.joint, w.v, w.by_state,
-                       w.counts)
+        if g.one_way:
+            way = one_way_of(g, &w.back, e)
+            one_way_back_run(&way, &side, w.back.weights, t - last + 1, S, active, alpha,
+                             w.emit + (t - begin) * S * LANES, rows, w.beta, w.v, w.by_state,
+                             w.counts)
+        else:
+            lanes_back_run(&side, w.back.weights, t - last + 1, S, active, alpha,
+                           w.emit + (t - begin) * S * LANES, rows, w.beta, w.joint, w.v, w.by_state,
+                           w.counts)
         if stopped(&w.watch, t - last + 1):
             return
         t = last - 1
@@ -395,11 +436,11 @@ cdef int new_work(const Job *job, Memory memory, const double *weights, int64_t 
     if w.keep:
         make_edges(g, memory, weights, False, &w.back)
     w.alpha = memory.table(w.chunk + 1, N)
-    w.emit = memory.table(w.chunk, g.n_states * LANES)
+    w.emit = memory.table(w.chunk, g.n_states * LANES, w.alpha)
     w.beta = memory.rows(1, N)
     w.joint = memory.rows(1, N)
     w.v = memory.rows(LANES_STEPS + 1, N)
-    w.by_state = memory.rows(g.n_states, LANES)
+    w.by_state = memory.rows((LANES_STEPS + 1) * g.n_states + LANES, LANES)
     w.ends = memory.rows(1, N)
     if job.counts != NULL:
         w.counts = memory.rows(w.back.n, LANES)

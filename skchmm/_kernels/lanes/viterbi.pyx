@@ -16,18 +16,22 @@ from ..shared.threads cimport share, threads_for
 from ..shared.ties cimport Tied, best_ends, in_tie, open_tied, open_ties, set_one, step_back_noted
 from ..simd.instructions cimport instructions_in_use
 from .edges cimport (
-    LANES, Edges, Group, Side, active_at, first_logs, make_edges, n_groups, read_group, rows_of,
-    side_of,
+    LANES, Edges, Group, OneWay, Side, active_at, first_logs, make_edges, n_groups, one_way_of,
+    read_group, rows_of, side_of,
 )
 
 
-cdef extern from "lanes/max_steps.h" nogil:
+cdef extern from "lanes/one_way_max_steps.h" nogil:
     const int *instructions
     void lanes_fill(int64_t n, int64_t n_states, const double *table, const int64_t *at,
                     double *out)
     double *lanes_choose_run(const Side *, const double *weights, int64_t n, int64_t n_states,
                              const double *emit, double *here, double *there, uint8_t *choices,
                              const Siblings *, Ties)
+    int ONE_WAY_STEPS
+    void one_way_choose_run(const OneWay *, const double *weights, const double *numbers, int64_t n,
+                            int64_t n_states, const double *emit, double *rows, uint8_t *choices,
+                            const Siblings *, Ties)
 
 instructions = instructions_in_use()
 
@@ -36,7 +40,7 @@ cdef enum:
 
 
 cdef struct Work:
-    double *values               # 2 rows
+    double *values               # 2 rows, or ONE_WAY_STEPS + 1
     uint8_t *choices             # one row per step
     double *emit                 # (BATCH, n_states, 8)
     int64_t *at                  # (BATCH, 8)
@@ -72,6 +76,7 @@ cdef void decode_group(const Job *job, const Group *group, Work *w) noexcept nog
     cdef Ties at
     cdef double *here = w.values
     cdef Side side
+    cdef OneWay way
     if P:
         memset(w.ties.any, 0, T)
     while begin < T:
@@ -100,12 +105,18 @@ cdef void decode_group(const Job *job, const Group *group, Work *w) noexcept nog
             e = epoch_of(&g.epochs, t, e)
             if e + 1 < g.epochs.n:
                 end = min(end, g.epochs.first[e + 1])
-            side = side_of(g, &job.edges, e)
             at.any, at.pairs = w.ties.any + t - 1, w.ties.pairs + (t - 1) * P
-            here = lanes_choose_run(
-                &side, job.edges.base, end - t, S, w.emit + (t - begin) * S * LANES, here,
-                w.values + N if here == w.values else w.values, w.choices + t * N,
-                &g.siblings, at)
+            if g.one_way:
+                way = one_way_of(g, &job.edges, e)
+                one_way_choose_run(&way, job.edges.base, job.edges.numbers, end - t, S,
+                                   w.emit + (t - begin) * S * LANES, here, w.choices + t * N,
+                                   &g.siblings, at)
+            else:
+                side = side_of(g, &job.edges, e)
+                here = lanes_choose_run(
+                    &side, job.edges.base, end - t, S, w.emit + (t - begin) * S * LANES, here,
+                    w.values + N if here == w.values else w.values, w.choices + t * N,
+                    &g.siblings, at)
             t = end
         begin += n
         if stopped(&w.watch, n):
@@ -119,9 +130,13 @@ cdef void decode_group(const Job *job, const Group *group, Work *w) noexcept nog
             node[l] = w.tied.nodes[0]
             apart |= 1 << l
     active = 0
-    for t in range(T - 1, -1, -1):
+    t = T
+    while t > 0:
+        t -= 1
         while active < group.n and group.length[active] > t:
             active += 1
+        if active == LANES and not apart:
+            t = trace_all(job, group, w, node, t)
         if apart:
             for l in range(active):
                 if ahead[l] == t:
@@ -140,6 +155,24 @@ cdef void decode_group(const Job *job, const Group *group, Work *w) noexcept nog
                 continue
             job.path[group.origin[l] + t] = job.node_labels[node[l]]
             node[l] = w.choices[t * N + node[l] * LANES + l] if t > 0 else 0
+
+
+cdef int64_t trace_all(const Job *job, const Group *group, const Work *w, int64_t *node,
+                       int64_t t) noexcept nogil:
+    """Go back from step t in all lanes, up to one with ties or to the first; to which step."""
+    cdef int64_t N = job.g.n_nodes * LANES, l
+    cdef const uint8_t *chosen = w.choices + t * N
+    cdef const uint8_t *tied = w.ties.any if job.g.siblings.n else NULL
+    cdef int64_t *out[8]
+    for l in range(LANES):
+        out[l] = job.path + group.origin[l]
+    while t > 0 and not (tied != NULL and tied[t - 1]):
+        for l in range(LANES):
+            out[l][t] = job.node_labels[node[l]]
+            node[l] = chosen[node[l] * LANES + l]
+        chosen -= N
+        t -= 1
+    return t
 
 
 cdef int64_t trace_tied(const Job *job, const Group *group, Work *w, int64_t l,
@@ -161,7 +194,7 @@ cdef int64_t trace_tied(const Job *job, const Group *group, Work *w, int64_t l,
 cdef int new_work(const Graph *g, Memory memory, int64_t longest, Work *w) except -1:
     w.at = <int64_t *> memory.room(BATCH * LANES * sizeof(int64_t))
     w.choices = <uint8_t *> memory.room(longest * g.n_nodes * LANES)
-    w.values = memory.table(2, g.n_nodes * LANES)
+    w.values = memory.table(ONE_WAY_STEPS + 1 if g.one_way else 2, g.n_nodes * LANES)
     w.emit = memory.table(BATCH, g.n_states * LANES)
     w.ends = <int32_t *> memory.room(LANES * g.n_nodes * sizeof(int32_t))
     open_ties(&w.ties, memory, g.siblings.n, longest)

@@ -45,6 +45,8 @@ cdef struct Graph:
     Epochs epochs
     const int32_t *indptr        # edges by target, each epoch after the other
     const int32_t *sources
+    const int32_t *order         # of a one-way graph: in each epoch, sources come before targets
+    bint one_way                 # whether no path comes back to a node but by its own loop
     Blocks ahead                 # blocks of targets, of the first epoch
     Blocks back                  # the same for the reversed edges: blocks of sources
     Siblings siblings            # of graphs that are small enough to note winners

@@ -52,6 +52,52 @@ def taken_together(int64_t n_blocks,             # IN, of an epoch
     return together
 
 
+def one_way_order(int64_t n_nodes,
+                  const int32_t[:, ::1] indptr,   # IN, edges by target, a row per epoch
+                  const int32_t[::1] sources):    # IN
+    """The nodes of each epoch so that sources come before their targets, (epochs, nodes).
+
+    None where paths come back to a node otherwise than by its own loop. O(edges): sources are gone
+    to before a node is numbered, by a stack.
+    """
+    order_ = np.empty((indptr.shape[0], n_nodes), dtype=np.int32)
+    if order_.size == 0:
+        return order_
+    next_edge_ = np.empty(n_nodes, dtype=np.int32)
+    stack_ = np.empty(n_nodes, dtype=np.int32)
+    cdef int32_t[:, ::1] order = order_
+    cdef int32_t[::1] next_edge = next_edge_  # -1: not gone to yet, -2: numbered
+    cdef int32_t[::1] stack = stack_
+    cdef int64_t e, first, depth, n
+    cdef int32_t m, source
+    for e in range(indptr.shape[0]):
+        next_edge_[:] = -1
+        n = 0
+        for first in range(n_nodes):
+            if next_edge[first] != -1:
+                continue
+            stack[0], depth = <int32_t> first, 1
+            next_edge[first] = indptr[e, first]
+            while depth > 0:
+                m = stack[depth - 1]
+                if next_edge[m] == indptr[e, m + 1]:
+                    next_edge[m] = -2
+                    order[e, n] = m
+                    n += 1
+                    depth -= 1
+                    continue
+                source = sources[next_edge[m]]
+                next_edge[m] += 1
+                if source == m or next_edge[source] == -2:
+                    continue
+                if next_edge[source] >= 0:
+                    return None
+                next_edge[source] = indptr[e, source]
+                stack[depth] = source
+                depth += 1
+    return order_
+
+
 cdef class Layout:
     """Pointers into the arrays of an AugmentedGraph (which are kept alive here)."""
 
@@ -71,6 +117,9 @@ cdef class Layout:
         g.epochs.first = <const int64_t *> hold(self.arrays, epochs, np.int64)
         g.indptr = <const int32_t *> hold(self.arrays, indptr, np.int32)
         g.sources = <const int32_t *> hold(self.arrays, sources, np.int32)
+        order = one_way_order(g.n_nodes, np.reshape(indptr, (len(epochs), -1)), sources)
+        g.one_way = order is not None
+        g.order = <const int32_t *> hold(self.arrays, order, np.int32)
         self.hold_blocks(&g.ahead, ahead)
         self.hold_blocks(&g.back, back)
         g.several = len(node_states) > 1 and bool((np.diff(node_states) == 0).any())

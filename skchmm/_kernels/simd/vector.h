@@ -19,12 +19,15 @@
 #if defined(__GNUC__) || defined(__clang__)
 #define INLINE static inline __attribute__((always_inline))
 #define RARELY(condition) __builtin_expect((condition), 0)
+#define SOON_WRITTEN(p) __builtin_prefetch((p), 1)
 #elif defined(_MSC_VER)
 #define INLINE static __forceinline
 #define RARELY(condition) (condition)
+#define SOON_WRITTEN(p)
 #else
 #define INLINE static inline
 #define RARELY(condition) (condition)
+#define SOON_WRITTEN(p)
 #endif
 
 #define JOIN_NAMES(f, isa) f##_##isa
