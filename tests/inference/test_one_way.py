@@ -120,6 +120,16 @@ def test_against_log_space(name, scale, instruction_sets):
         np.testing.assert_array_equal(path[feasible], best[feasible])
 
 
+@pytest.mark.parametrize("seed", [113, 129, 130, 149])
+def test_infinity_within_a_run(seed):
+    """Numbers that overflow and vanish again within the steps that a node takes at once."""
+    model, rng = make("single steps", seed)
+    chain = model._chain()
+    lengths = rng.integers(1, 260, 16)
+    frames, offsets = make_frames(rng, lengths, 3, 150.0, rng.choice([0, 0.01, 0.05]))
+    check_smoothed(in_lanes(chain, frames, offsets)[2], in_log_space(chain, frames, offsets))
+
+
 def test_epochs_and_costs(instruction_sets):
     """Edges that change with time, and soft rules, whose edges have weights of their own."""
     more = Window("b", 3, 40), Soft(NoDwell("c"), 0.7, each=True)

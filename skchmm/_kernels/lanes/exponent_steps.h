@@ -7,7 +7,7 @@
 #define LANES_TOGETHER 66
 #define LANES_POWER 1000.0
 /* New exponents make numbers of about 2^this: most of them go down from there. */
-#define LANES_CENTRE 365.0
+#define LANES_CENTRE 448.0
 /* A weight that is larger makes a sum that is out of bounds. */
 #define LANES_MOST 1e300
 

@@ -7,7 +7,7 @@ node has an exponent of its own in every lane,
     alpha(m) = row(m) 2^exponent(m),
 
 and the edges of the lane carry weight 2^(exponent(n) - exponent(m)). Exponents change only when
-a sum leaves [1e20, 1e130]; they are one number per lane while the nodes keep together. Where that
+a number leaves [1e20, 1e155]; they are one number per lane while the nodes keep together. Where that
 is not enough, a step is done with *care*: the exponents of its sums are those of their largest
 terms. What changes is noted as an event, and taken back on the way back. O(edges) an event.
 """
@@ -39,7 +39,7 @@ instructions = instructions_in_use()
 
 # In uneven lanes weights are raised to this, so that what should be positive is; see the bounds in
 # sums.pyx for what that is beside other sums.
-cdef double LEAST_WEIGHT = 1e-260
+cdef double LEAST_WEIGHT = 1e-290
 
 
 cdef int new_exponents(const Graph *g, Memory memory, int64_t n_steps, bint keep,

@@ -37,8 +37,9 @@
     sum = FMA(x, own, sum)
 
 /* Up to n steps, LANES_STEPS at a time, each row after the one before it; the steps done. Stops after
- * steps in which one of the `watched` lanes has a positive sum outside [LOW, HIGH]: the extremes of all
- * lanes in these steps are then in low and high. */
+ * steps in which one of the `watched` lanes has a positive number outside [LOW, HIGH]: the extremes of all
+ * lanes in these steps are then in low and high. The largest is the second
+ * operand, which it remains where infinity, times no loop, has become no number. */
 #define AHEAD(D)                                                                    \
     do {                                                                            \
         KEEP(D, rows)                                                               \
@@ -47,9 +48,9 @@
         W8 x = LOAD(to);                                                            \
         for (int64_t i = 0; i < steps; i++, b += 8 * n_states) {                    \
             SUM_UP(D);                                                              \
-            smallest = LEAST(sum, smallest);                                        \
-            largest = MAX(largest, sum);                                            \
             x = MUL(sum, LOAD(b));                                                  \
+            smallest = LEAST(x, LEAST(sum, smallest));                              \
+            largest = MAX(sum, largest);                                            \
             to += row;                                                              \
             STORE(to, x);                                                           \
         }                                                                           \

@@ -5,11 +5,11 @@
 #include "lanes/put_steps.h"
 #include "lanes/side.h"
 
-/* Sums of 8 sequences are kept within these bounds. */
+/* Numbers of 8 sequences are kept within these bounds. */
 #define LANES_LOW 1e20
-#define LANES_HIGH 1e130
+#define LANES_HIGH 1e155
 /* Of smaller marginals the way back keeps nothing. */
-#define LANES_LEAST_MARGINAL 1e-150
+#define LANES_LEAST_MARGINAL 1e-125
 /* Ratios below e^-this are not held: exponents would grow beyond the whole numbers of doubles. */
 #define LANES_RATIO 1e8
 /* Steps that a node takes before the next one does, and of which expected counts are added up before
@@ -73,15 +73,16 @@ TARGET static int NAME(lanes_exp)(int64_t n, int64_t n_states, double log_lossy,
 }
 
 /* Up to n steps, each row after the one before it; the steps done. Stops after a step in which one
- * of the `watched` lanes has a positive sum outside [LOW, HIGH]; the extremes of all lanes are then
- * in low and high. Weights are (edges, 8). */
+ * of the `watched` lanes has a positive number outside [LOW, HIGH], a sum or what emissions make of
+ * it; the extremes of all lanes are then in low and high. Weights are (edges, 8). */
 #define BEGIN SPREAD(0.0)
 #define TAKE(sum, edge) sum = FMA(from, LOAD(weights + 8 * (edge)), sum)
 #define FINISH(i, sum)                                         \
     do {                                                       \
-        smallest = LEAST(sum, smallest);                       \
+        W8 x = MUL(sum, LOAD(emit + STATE(i)));                \
+        smallest = LEAST(x, LEAST(sum, smallest));             \
         largest = MAX(largest, sum);                           \
-        STORE(out + NODE(i), MUL(sum, LOAD(emit + STATE(i)))); \
+        STORE(out + NODE(i), x);                               \
     } while (0)
 TARGET static int64_t NAME(lanes_sum_run)(const Side *g, const double *weights, int64_t n,
                                           int64_t n_states, const double *emit, double *here,

@@ -6,7 +6,7 @@
 as in discrete/forward_backward.pyx; O(edges) vector operations per step of all 8. Nodes have
 exponents (exponents.pyx), so no row of alpha loses anything, and the way back needs no care at all:
 with beta(m) 2^exponent(m) as its row, the product of the two rows is 1 at every step, so what it
-may lose is below 1e-130 of that.
+may lose is below 1e-120 of that.
 """
 from libc.math cimport INFINITY, M_LN2, frexp, ldexp, log
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
@@ -60,11 +60,11 @@ cdef enum:
     MOST_COUNTED = 64            # pieces of work with counts of their own,
     COUNTS = 1 << 20             # and how many of these there are at most
 
-# A sum beyond these needs care. In uneven lanes weights were raised to the least one, and what that
-# makes of a sum must be negligible in every other: 1e-100 of it.
-cdef double LOW = 1e-115, HIGH = 1e200
-cdef double LOW_UNEVEN = 1e-10, HIGH_UNEVEN = 1e150
-cdef double NEAR_LOW = 1e60, NEAR_HIGH = 1e120
+# A number beyond these needs care. In uneven lanes weights were raised to the least one: what that
+# makes of a number within the bounds is positive, and 1e-100 of any other at most.
+cdef double LOW = 1e-115, HIGH = 1e220
+cdef double LOW_UNEVEN = 1e-10, HIGH_UNEVEN = 1e180
+cdef double NEAR_LOW = 1e80, NEAR_HIGH = 1e145
 cdef double SMALL_START = 1e-20
 cdef double CLOSE = 1e20
 
