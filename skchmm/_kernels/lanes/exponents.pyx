@@ -7,8 +7,8 @@ node has an exponent of its own in every lane,
     alpha(m) = row(m) 2^exponent(m),
 
 and the edges of the lane carry weight 2^(exponent(n) - exponent(m)). Exponents change only when
-a number leaves [1e20, 1e155]; they are one number per lane while the nodes keep together. Where that
-is not enough, a step is done with *care*: the exponents of its sums are those of their largest
+a number leaves [1e20, 1e155]; they are one number per lane while the nodes keep together. Where
+that is not enough, a step is done with *care*: the exponents of its sums are those of their largest
 terms. What changes is noted as an event, and taken back on the way back. O(edges) an event.
 """
 from libc.stdint cimport int32_t, int64_t
