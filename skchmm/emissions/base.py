@@ -157,18 +157,21 @@ class PendingFrames:
     frames_of : callable
         (begin, end) -> Frames of sequences begin..end-1
     n_sequences, n_steps, n_states : int
+    row_bytes : int
+        What the frames of a step take, and what they are computed from.
     least : int or None
         Fewer steps are not worth a call. None: calls share their work among threads themselves,
         and follow one another.
     """
 
-    __slots__ = ("frames_of", "least", "n_sequences", "n_states", "n_steps")
+    __slots__ = ("frames_of", "least", "n_sequences", "n_states", "n_steps", "row_bytes")
 
-    def __init__(self, frames_of, n_sequences, n_steps, n_states, least):
+    def __init__(self, frames_of, n_sequences, n_steps, n_states, row_bytes, least):
         self.frames_of = frames_of
         self.n_sequences = n_sequences
         self.n_steps = n_steps
         self.n_states = n_states
+        self.row_bytes = row_bytes
         self.least = least
 
     def of_sequences(self, offsets, begin, end):
@@ -230,6 +233,10 @@ class Emission(BaseEstimator):
     _as_hmmlearn = (
         False  # True: reproduce hmmlearn's numerics where they are not maximum likelihood
     )
+
+    def _row_bytes(self, n_states):
+        """What the frames of a step take, and what they are computed from."""
+        return 8 * n_states
 
     def name_states(self, states: Collection[Hashable]) -> None:
         """Tell the labels of the states, in their order, before any rows are encoded."""

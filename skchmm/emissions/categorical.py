@@ -141,6 +141,10 @@ class Categorical(Emission):
     def _shares_work(self):
         return self.order == 0 and self.n_features_in_ == 1
 
+    def _row_bytes(self, n_states):
+        # of one column, a step has the number of its row in a small table
+        return 16 if self.n_features_in_ == 1 else super()._row_bytes(n_states)
+
     def encode(self, X: Any, offsets: np.ndarray | None = None, *, reset: bool) -> Any:
         self._check_parameters()
         columns = columns_of(X)

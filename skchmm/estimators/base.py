@@ -168,14 +168,16 @@ class SequenceEstimator(RulesMixin, SavedMixin, DocumentedMixin, BaseEstimator):
     def _pending(self, sequences):
         """Frames, computed in parts where the chain takes them so and the result is the same."""
         emission, n_steps, n_states = self.emission_, sequences.n_steps, len(self.classes_)
-        shares = emission._shares_work
-        in_parts = sequences.n_sequences > 1 and not (shares and n_steps <= steps_at_once(n_states))
+        shares, row_bytes = emission._shares_work, emission._row_bytes(n_states)
+        in_parts = sequences.n_sequences > 1 and not (
+            shares and n_steps <= steps_at_once(row_bytes)
+        )
         if in_parts and self._chain().takes_parts:
             least = steps_in_part(emission)
             if least is not None and (shares or n_steps > 2 * least):
                 return PendingFrames(
                     lambda begin, end: self._frames(sequences.part(begin, end)),
-                    sequences.n_sequences, n_steps, n_states, None if shares else least,
+                    sequences.n_sequences, n_steps, n_states, row_bytes, None if shares else least,
                 )  # fmt: skip
         with Allowed(threads_of(self.n_jobs, n_steps)):
             return self._frames(sequences, emission)

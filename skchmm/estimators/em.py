@@ -324,7 +324,7 @@ def parts_of(emission, data, n_states, n_jobs, *, least):
     if least is None:
         return [whole]
     n_threads = 1 if emission._shares_work else threads_of(n_jobs, data.offsets[-1])
-    ranges = ranges_of(data.offsets, n_threads, least=least, most=steps_at_once(n_states))
+    ranges = ranges_of(data.offsets, n_threads, least=least, most=steps_at_once(8 * n_states))
     return [whole] if len(ranges) == 1 else [_part(emission, data, *r) for r in ranges]
 
 

@@ -50,5 +50,6 @@ def _frames_of(frames, offsets, begin, end):
         return frames.of_sequences(offsets, begin, end)
     return PendingFrames(
         lambda a, b: frames.of_sequences(offsets, begin + a, begin + b),
-        end - begin, int(offsets[end] - offsets[begin]), frames.n_states, frames.least,
+        end - begin, int(offsets[end] - offsets[begin]), frames.n_states, frames.row_bytes,
+        frames.least,
     )  # fmt: skip

@@ -142,9 +142,9 @@ def _pool(process):
 
 
 # --------------------------------------------------------------------- parts
-def steps_at_once(n_states):
+def steps_at_once(row_bytes):
     """The most steps to compute the log-likelihoods of before they are worked on."""
-    return max(settings.frames_bytes // (8 * n_states), 1)
+    return max(settings.frames_bytes // row_bytes, 1)
 
 
 def work_through(prepare, frames, offsets, n_jobs, row_bytes, *, counts=False, alone=None):
@@ -195,7 +195,7 @@ def work_through(prepare, frames, offsets, n_jobs, row_bytes, *, counts=False, a
 
     if not isinstance(frames, PendingFrames):
         return run(frames, 0, len(offsets) - 1, n_threads)
-    most = steps_at_once(frames.n_states)
+    most = steps_at_once(frames.row_bytes)
     if frames.least is None:
         parts = ranges_of(offsets, 1, most=most)
         found = [run(compute(*part), *part, n_threads) for part in parts]

@@ -112,6 +112,16 @@ def test_parts_are_used_where_they_pay(in_parts):
     assert not isinstance(segments._pending(sequences), PendingFrames)
 
 
+def test_symbols_are_numbers_of_rows_and_need_few_parts(in_parts):
+    """Many small parts leave threads waiting for each other at the end of each."""
+    model, X = fitted("categorical")
+    sequences = model._read(X, LENGTHS, None)
+    in_parts(2 * N // 3)  # 16 bytes per step
+    assert not isinstance(model._pending(sequences), PendingFrames)
+    in_parts(2 * N // 3 - 1)
+    assert isinstance(model._pending(sequences), PendingFrames)
+
+
 def test_emissions_that_blas_computes_are_not_taken_apart():
     X, y = data("diag")
     wide = ConstrainedHMM(emission=Gaussian("full")).fit(np.tile(X, 30), y, lengths=LENGTHS)
