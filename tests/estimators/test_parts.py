@@ -116,7 +116,7 @@ def test_symbols_are_numbers_of_rows_and_need_few_parts(in_parts):
     """Many small parts leave threads waiting for each other at the end of each."""
     model, X = fitted("categorical")
     sequences = model._read(X, LENGTHS, None)
-    in_parts(2 * N // 3)  # 16 bytes per step
+    in_parts(-(-2 * N // 3))  # 16 bytes per step
     assert not isinstance(model._pending(sequences), PendingFrames)
     in_parts(2 * N // 3 - 1)
     assert isinstance(model._pending(sequences), PendingFrames)
