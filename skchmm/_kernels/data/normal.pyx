@@ -4,6 +4,8 @@ from libc.stdint cimport int64_t
 from ..shared.threads cimport share
 from ..simd.instructions cimport instructions_in_use
 
+from .kept import Kept
+
 import numpy as np
 
 
@@ -45,12 +47,15 @@ cdef void score_piece(void *shared, int64_t number, int64_t thread) noexcept nog
                     job.norms, job.out + t * job.S)
 
 
+tables = Kept()
+
+
 cdef scores(Job *job, const double[:, ::1] X, int64_t S):
     """The log-densities of X, (n, S)."""
     job.n, job.d, job.S = X.shape[0], X.shape[1], S
     if job.n == 0 or job.d == 0 or S == 0:
         return np.zeros((job.n, S))
-    table = np.empty((job.n, S))
+    table = tables.room(job.n * S).reshape(job.n, S)
     cdef double[:, ::1] out = table
     job.X, job.out = &X[0, 0], &out[0, 0]
     with nogil:

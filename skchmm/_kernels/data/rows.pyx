@@ -11,9 +11,13 @@ cimport numpy as cnp
 from ..shared.memory cimport Memory
 from ..shared.threads cimport share
 
+from .kept import Kept
+
 import numpy as np
 
 cnp.import_array()
+
+tables = Kept()
 
 
 cdef extern from "numpy/arrayobject.h":
@@ -89,7 +93,11 @@ def join(list arrays):           # IN, at least one, all of them ndarrays
             return None
         job.arrays[k] = <const char *> cnp.PyArray_DATA(array)
         ends[k + 1] = ends[k] + cnp.PyArray_DIM(array, 0)
-    joined = np.empty((ends[n], *arrays[0].shape[1:]), dtype)
+    shape = (ends[n], *arrays[0].shape[1:])
+    if dtype == np.float64:
+        joined = tables.room(np.prod(shape)).reshape(shape)
+    else:
+        joined = np.empty(shape, dtype)
     job.n, job.out, job.offsets = n, <char *> cnp.PyArray_DATA(joined), &ends[0]
     job.row_bytes = cnp.PyArray_NBYTES(joined) // ends[n]
     with nogil:
