@@ -140,7 +140,7 @@ TARGET static void NAME(one_way_back_run)(const OneWay *g, const Side *side, con
             W8 sum = SPREAD(0.0);
             for (int64_t k = 0; k < S; k += 8)
                 sum = ADD(sum, LOAD(masses + k));
-            const W8 scale = SUB(SPREAD(2.0), sum);
+            const W8 scale = NAME(one_over)(sum);
             STORE(scales + 8 * i, scale);
             if (counts)
                 for (int64_t m = (steps - 1 - i) * row, k = 0; k < row; k += 8)

@@ -8,8 +8,10 @@
 /* Numbers of 8 sequences are kept within these bounds. */
 #define LANES_LOW 1e20
 #define LANES_HIGH 1e155
-/* Of smaller marginals the way back keeps nothing. */
-#define LANES_LEAST_MARGINAL 1e-125
+/* The sum of alpha beta at every step, a power of two: rows of alpha are about as large, so those of beta
+ * can hold small marginals. Of those below the least one, times that, the way back keeps nothing. */
+#define LANES_WHOLE 0x1p448
+#define LANES_LEAST_MARGINAL (1e-180 * LANES_WHOLE)
 /* Ratios below e^-this are not held: exponents would grow beyond the whole numbers of doubles. */
 #define LANES_RATIO 1e8
 /* Steps that a node takes before the next one does, and of which expected counts are added up before
@@ -119,8 +121,14 @@ TARGET INLINE void NAME(lanes_join)(const Side *g, const double *alpha, const do
     }
 }
 
-/* The marginals of a step: `joint` of the nodes of each state divided by its sum, which is 1 but for
- * rounding. Returns 1 / sum; gamma goes down a row. */
+/* 1 / sum, of what is WHOLE but for rounding. */
+TARGET INLINE W8 NAME(one_over)(W8 sum)
+{
+    const W8 part = SPREAD(1.0 / LANES_WHOLE);
+    return MUL(SUB(SPREAD(2.0), MUL(sum, part)), part);
+}
+
+/* The marginals of a step: `joint` of the nodes of each state divided by its sum. Returns 1 / sum; gamma goes down a row. */
 TARGET INLINE W8 NAME(lanes_gamma)(const Side *g, int64_t n_states, int active,
                                    const double *joint, double **gamma, double *by_state)
 {
@@ -133,7 +141,7 @@ TARGET INLINE W8 NAME(lanes_gamma)(const Side *g, int64_t n_states, int active,
         mass = ADD(mass, sum);
         STORE(by_state + 8 * i, sum);
     }
-    W8 scale = SUB(SPREAD(2.0), mass);
+    W8 scale = NAME(one_over)(mass);
     for (int64_t i = 0; i < n_states; i += 8) {
         W8 x[8];
         for (int64_t j = 0; j < 8; j++)
@@ -229,7 +237,7 @@ TARGET INLINE void NAME(lanes_last_back)(const Side *g, const double *weights, c
 
 /* n steps back: writes the marginals of step t for the first `active` lanes, then takes beta from t
  * to t - 1. alpha, emit and gamma are given at the first t and go down from there. Rows of beta are
- * such that alpha . beta is 1 but for rounding. counts(edge, lane), by source, are added to where
+ * such that alpha . beta is WHOLE but for rounding. counts(edge, lane), by source, are added to where
  * given. v: LANES_STEPS + 1 rows. */
 TARGET static void NAME(lanes_back_run)(const Side *g, const double *weights, int64_t n,
                                         int64_t n_states, int active, const double *alpha,

@@ -5,8 +5,8 @@
 
 as in discrete/forward_backward.pyx; O(edges) vector operations per step of all 8. Nodes have
 exponents (exponents.pyx), so no row of alpha loses anything, and the way back needs no care at all:
-with beta(m) 2^exponent(m) as its row, the product of the two rows is 1 at every step, so what it
-may lose is below 1e-120 of that.
+with beta(m) 2^exponent(m) as its row, the product of the two rows is the same at every step, so
+what it may lose is below 1e-180 of that.
 """
 from libc.math cimport INFINITY, M_LN2, frexp, ldexp, log
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
@@ -33,6 +33,7 @@ cdef extern from "lanes/one_way_steps.h" nogil:
     void lanes_fill(int64_t n, int64_t n_states, const double *table, const int64_t *at,
                     double *out)
     int LANES_STEPS
+    double LANES_WHOLE
     int lanes_exp(int64_t n, int64_t n_states, double log_lossy, const int8_t *active,
                   double *table, double *total, double *scales, uint8_t *lossy, int *beyond)
     int64_t lanes_sum_run(const Side *, const double *weights, int64_t n, int64_t n_states,
@@ -163,7 +164,7 @@ cdef double finish(const Graph *g, const double *row, const double *exponents, i
             beta[m] = ldexp(g.final[m // LANES], <int> (exponents[m] - top))
             total += row[m] * beta[m]
     for m in range(lane, g.n_nodes * LANES, 8):
-        beta[m] /= total
+        beta[m] *= LANES_WHOLE / total
     return top * M_LN2 + log(total)
 
 
