@@ -15,8 +15,9 @@
 #define PUT(n, NUMBER_OF)                                                                       \
     for (int64_t i = 0; i < (n); i += 8) {                                                      \
         W8 x[8];                                                                                \
-        for (int j = 0; j < 8; j++)                                                             \
+        for (int j = 0; j < 8; j++) {                                                           \
             x[j] = NUMBER_OF(i + j);                                                            \
+        }                                                                                       \
         TRANSPOSE(x);                                                                           \
         for (int l = 0; l < active; l++) {                                                      \
             double *place = out[l] + i;                                                         \
