@@ -116,6 +116,8 @@ def test_against_log_space(name, scale, instruction_sets):
         path, log_prob, found = in_lanes(chain, frames, offsets, weights)
         check_smoothed(found, truth)
         check_smoothed(in_chunks(chain, frames, offsets, 20, weights), truth)
+        sums = found.posteriors[feasible].sum(axis=1)
+        np.testing.assert_allclose(sums, 1.0, rtol=0, atol=2e-15)
         np.testing.assert_array_equal(log_prob, best_prob)
         np.testing.assert_array_equal(path[feasible], best[feasible])
 
