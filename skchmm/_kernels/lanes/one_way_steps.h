@@ -113,7 +113,7 @@ TARGET static void NAME(one_way_back_run)(const OneWay *g, const Side *side, con
     const int64_t row = 8 * g->n_nodes, S = 8 * n_states;
     const W8 zero = SPREAD(0.0), least = SPREAD(LANES_LEAST_MARGINAL);
     double *first = by_state + S * LANES_STEPS; /* the masses of the step that is gone back from */
-    double scales[8 * LANES_STEPS];
+    double scales[8 * (LANES_STEPS + 1)] = {0.0};
     int64_t steps;
     memset(first, 0, S * sizeof(double));
     for (int64_t m = 0; m < g->n_nodes; m++) {

@@ -35,13 +35,12 @@ TARGET static void NAME(lanes_put)(int64_t n, const double *numbers, int active,
 { PUT(n, AS_IT_IS) }
 #undef AS_IT_IS
 
-/* The same of rows, each times what `scales` has for it in every lane. */
+/* The same of rows, each times what `scales` has for it in every lane, and room for one more. */
 #define SCALED(k)                                                           \
     MUL(LOAD(numbers + 8 * (k)), LOAD(scales + 8 * row));                   \
-    if (++column == width) {                                                \
-        column = 0;                                                         \
-        row += row < n - 1;                                                 \
-    }
+    const int64_t full = column + 1 == width;                               \
+    column = full ? 0 : column + 1;                                         \
+    row += full
 TARGET static void NAME(lanes_put_scaled)(int64_t n, int64_t width, const double *numbers,
                                           const double *scales, int active, double **out,
                                           double *const *end)
