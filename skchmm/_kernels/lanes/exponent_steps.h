@@ -39,8 +39,8 @@ TARGET static void NAME(lanes_weigh)(int64_t n, const int32_t *source, const int
     }
 }
 
-/* New exponents for the chosen lanes, so that the numbers of a row are about 2^CENTRE; shift is what was added
- * to them. One for all nodes of a lane while they are together, or `close`; the lanes where they are
+/* New exponents for the chosen lanes, so that the numbers of a row are about 2^CENTRE; shift is what
+ * was added to them. One for all nodes of a lane while they are together, or `close`; the lanes where they are
  * not are returned. A node without a number gets the largest that may come to it. */
 TARGET static int NAME(lanes_balance)(int64_t n_nodes, int64_t n_edges, const int32_t *source,
                                       const int32_t *target, const double *chosen,

@@ -128,7 +128,8 @@ TARGET INLINE W8 NAME(one_over)(W8 sum)
     return MUL(SUB(SPREAD(2.0), MUL(sum, part)), part);
 }
 
-/* The marginals of a step: `joint` of the nodes of each state divided by its sum. Returns 1 / sum; gamma goes down a row. */
+/* The marginals of a step: `joint` of the nodes of each state divided by its sum. Returns 1 / sum;
+ * gamma goes down a row. */
 TARGET INLINE W8 NAME(lanes_gamma)(const Side *g, int64_t n_states, int active,
                                    const double *joint, double **gamma, double *by_state)
 {
