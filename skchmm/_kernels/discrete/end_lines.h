@@ -1,26 +1,21 @@
 /* Neighbours in a row, and lines below it, for one instruction set: two_ended_steps.h. */
 
-/* Lines of D rows: weights of their edges, where they have a node, and where that is the last. */
-typedef struct { W8 along[MOST_DEPTH], inside[MOST_DEPTH], last[MOST_DEPTH]; SPOTS from; } NAME(Lines);
+/* Lines of D rows: masks of where they have a node, and of where that is the last. */
+typedef struct { W8 inside[MOST_DEPTH], last[MOST_DEPTH]; } NAME(Lines);
 
 /* What comes out of places: the last nodes of lines. The row, which is ready last, is asked last. */
 TARGET INLINE W8 NAME(emerging)(const int D, W8 row, const W8 *below, const NAME(Lines) *lines)
 {
     W8 out = below[D - 2];
     for (int d = D - 3; d >= 0; d--)
-        out = PICK(lines->last[d], SPREAD(0.5), below[d], out);
-    return PICK(lines->inside[0], SPREAD(0.5), out, row);
+        out = SELECT(lines->last[d], below[d], out);
+    return SELECT(lines->inside[0], out, row);
 }
 
-/* The lines of an end, and what is in them. */
-TARGET INLINE void NAME(open_lines)(const int D, const End *end, NAME(Lines) *lines, W8 *below,
-                                    W8 *past)
+/* What an end has in lines. */
+TARGET INLINE void NAME(open_lines)(const int D, const End *end, W8 *below, W8 *past)
 {
-    lines->from = SPOTS_AT(end->from);
     for (int d = 0; d < D - 1; d++) {
-        lines->along[d] = LOAD(end->along + 8 * d);
-        lines->inside[d] = LOAD(end->inside + 8 * d);
-        lines->last[d] = LOAD(end->last + 8 * d);
         below[d] = LOAD(end->below + 8 * d);
         past[d] = LOAD(end->past + 8 * d);
     }

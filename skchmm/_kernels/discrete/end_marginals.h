@@ -19,9 +19,9 @@ TARGET INLINE void NAME(multiply)(const int V, const int mode, const int side, i
  * there for as many steps as it has nodes. */
 TARGET INLINE void NAME(normalise)(const int K, const int V, const int D, const int band,
                                    const int mode, const int side, int64_t i, int64_t n_places,
-                                   const End *end, const NAME(Lines) *lines, const double *joint,
-                                   const double *others, const double *before, W8 *past,
-                                   double *most, W8 *counts)
+                                   const End *end, const NAME(Lines) *lines, SPOTS from,
+                                   const double *joint, const double *others, const double *before,
+                                   W8 *past, double *most, W8 *counts)
 {
     W8 x[2], row[2];
     for (int v = 0; v < V; v++)
@@ -29,7 +29,7 @@ TARGET INLINE void NAME(normalise)(const int K, const int V, const int D, const 
     if (D > 1) {
         W8 entered = x[0];
         for (int d = D - 2; d >= 0; d--) {
-            x[0] = FMA(past[d], lines->inside[d], x[0]);
+            x[0] = ADD(x[0], SELECT(lines->inside[d], past[d], SPREAD(0.0)));
             past[d] = d > 0 ? past[d - 1] : entered;
         }
     }
@@ -49,7 +49,7 @@ TARGET INLINE void NAME(normalise)(const int K, const int V, const int D, const 
             counts[k] = FMA(LANE(row[0], k), here, counts[k]);
         if (band) {
             counts[v] = FMA(row[v], here, counts[v]);
-            counts[V + v] = FMA(NAME(beside)(V, side, row, v, lines->from), here, counts[V + v]);
+            counts[V + v] = FMA(NAME(beside)(V, side, row, v, from), here, counts[V + v]);
             if (band == 2)
                 counts[2 * V + v] = FMA(SPREAD(before[end->jump]), here, counts[2 * V + v]);
         } else if (K == 0)

@@ -16,13 +16,17 @@
  *           edge besides, if there is one, as the place that it comes from, to all places.
  *
  * In a band of 8 places each of them may be a *line*: up to MOST_DEPTH nodes that a path passes one
- * after the other. Its first node is in the row, the others are below it, in rows of their own. */
+ * after the other. Its first node is in the row, the others are below it, in rows of their own. A path
+ * that enters a line passes all of it, so an edge that leads there has the weights of those within it
+ * as well, and these are 1. */
 typedef struct {
     int64_t n_places;
     int64_t width; /* of a row: 8 or 16 places */
     int64_t n_terms;
     int64_t depth; /* rows */
     int band;
+    const double *inside; /* (depth - 1, 8): all bits, where a line has a node in that row, */
+    const double *last;   /* (depth - 1, 8): and where that is its last */
 } Shape;
 
 /* From a step on, rows have these exponents. */
@@ -39,9 +43,6 @@ typedef struct {
     const double *reach;   /* (width, width): 0 where a path leads from place k to m, or UNKNOWN */
     int64_t jump;          /* the source of the third term of a band */
     const int32_t *from;   /* of each of 8 places, the one that leads to it */
-    const double *along;   /* (depth - 1, 8): weights of the edges within lines, into each row below */
-    const double *inside;  /* (depth - 1, 8): 1 where a line has a node in that row, */
-    const double *last;    /* (depth - 1, 8): and 1 where that is its last */
     const double *table;   /* emissions; a row is read to its width, though it may have less */
     int64_t stride;        /* of the table */
     const int32_t *rows;   /* of the table: for this step, and on from there or back */

@@ -13,6 +13,8 @@ cdef extern from "discrete/two_ended_steps.h" nogil:
         int64_t n_terms
         int64_t depth
         bint band
+        const double *inside
+        const double *last
 
     ctypedef struct Change:
         int64_t at
@@ -24,9 +26,6 @@ cdef extern from "discrete/two_ended_steps.h" nogil:
         const double *reach
         int64_t jump
         const int32_t *from_ "from"
-        const double *along
-        const double *inside
-        const double *last
         const double *table
         int64_t stride
         const int32_t *rows

@@ -74,7 +74,7 @@ cdef inline double at_row(const End *end, int64_t row, int64_t k) noexcept nogil
 cdef inline double open_window(const Sweep *w, End *end, const End *other) noexcept nogil:
     """What entered lines before the ends met, and is there at the next step; its logarithm."""
     cdef int64_t k, d, length
-    cdef double total = 0.0, both
+    cdef double total = 0.0
     end.top = UNKNOWN
     for k in range(w.places.n):
         if w.places.length[k] > 1:
@@ -82,9 +82,8 @@ cdef inline double open_window(const Sweep *w, End *end, const End *other) noexc
     for k in range(w.places.n):
         length = w.places.length[k]
         for d in range(1, length):
-            both = at_row(end, d - 1, k) * at_row(other, length - 1 - d, k)
             end.past[8 * (d - 1) + k] = ldexp(
-                both * end.along[8 * (d - 1) + k],
+                at_row(end, d - 1, k) * at_row(other, length - 1 - d, k),
                 <int> max(end.exponents[k] + other.exponents[k] - end.top, -2000.0))
             total += end.past[8 * (d - 1) + k]
     return end.top * M_LN2 + log(total)

@@ -114,8 +114,10 @@ cdef void add_counts(const Graph *g, const Sweep *w, double weight,
 cdef bint lay_out(const Graph *g, Memory memory, const double *edge_weights, const double *start,
                   bint lined, Sweep *w) except *:
     """Weights, starts and ends by place; whether no row can overflow."""
-    cdef int64_t width, m, k, i, source, target, row, length
+    cdef int64_t width, m, k, i, source, target, row
     cdef bint bounded = True
+    cdef double weight
+    cdef double within[MOST]     # of each place, the product of the weights within its line
     cdef double *dense
     cdef double *terms
     cdef double *ends
@@ -125,16 +127,14 @@ cdef bint lay_out(const Graph *g, Memory memory, const double *edge_weights, con
     w.shape.n_places, w.shape.width, w.shape.band = w.places.n, width, w.places.band
     w.shape.n_terms = w.places.n if not w.places.band else 2 if w.places.source < 0 else 3
     w.shape.depth = w.places.depth
-    lines = memory.rows(5, BELOW)
-    w.ahead.along, w.back.along = lines, lines + BELOW
-    w.ahead.inside = w.back.inside = lines + 2 * BELOW
-    w.ahead.last = w.back.last = lines + 3 * BELOW
-    w.idle.along = w.idle.inside = w.idle.last = lines + 4 * BELOW
+    lines = memory.rows(2, BELOW)
+    w.shape.inside, w.shape.last = lines, lines + BELOW
     w.ahead.from_, w.back.from_, w.idle.from_ = w.places.before, w.places.after, w.places.after
     for k in range(w.places.n):
         for row in range(1, w.places.length[k]):
-            lines[2 * BELOW + 8 * (row - 1) + k] = 1.0
-            lines[3 * BELOW + 8 * (row - 1) + k] = row == w.places.length[k] - 1
+            memset(lines + 8 * (row - 1) + k, 0xFF, sizeof(double))
+        if w.places.length[k] > 1:
+            memset(lines + BELOW + 8 * (w.places.length[k] - 2) + k, 0xFF, sizeof(double))
     dense = memory.rows(2 * width, width)  # and transposed
     terms = memory.rows(4 * MOST, width)  # of both ends, as they are and scaled
     ends = memory.rows(2, MOST)
@@ -142,26 +142,30 @@ cdef bint lay_out(const Graph *g, Memory memory, const double *edge_weights, con
     w.ahead.weights, w.ahead.scaled = terms, terms + MOST * width
     w.back.weights, w.back.scaled = terms + 2 * MOST * width, terms + 3 * MOST * width
     w.ahead.jump, w.back.jump = max(w.places.source, 0), max(w.places.target, 0)
+    for k in range(w.places.n):
+        within[k] = 1.0
     for m in range(g.n_nodes):
         target = w.places.place[m]
-        row, length = w.places.row[m], w.places.length[target]
-        if row == length - 1:
+        if w.places.row[m] == w.places.length[target] - 1:
             ends[MOST + target] = g.final[m]
         for k in range(g.indptr[m], g.indptr[m + 1]):
-            source = w.places.place[g.sources[k]]
             bounded = bounded and edge_weights[k] <= 2.0
-            if row > 0:
-                lines[8 * (row - 1) + target] = edge_weights[k]
-                lines[BELOW + 8 * (length - row - 1) + target] = edge_weights[k]
-                continue
-            dense[source * width + target] = edge_weights[k]
-            dense[(width + target) * width + source] = edge_weights[k]
-            terms[term_of(&w.places, source, target, 1) * width + target] = edge_weights[k]
-            terms[(2 * MOST + term_of(&w.places, target, source, -1)) * width
-                  + source] = edge_weights[k]
+            if w.places.row[m] > 0:
+                within[target] *= edge_weights[k]
+    for m in range(g.n_nodes):
+        if w.places.row[m] > 0:
+            continue
+        target = w.places.place[m]
+        for k in range(g.indptr[m], g.indptr[m + 1]):
+            source, weight = w.places.place[g.sources[k]], edge_weights[k] * within[target]
+            dense[source * width + target] = weight
+            dense[(width + target) * width + source] = weight
+            terms[term_of(&w.places, source, target, 1) * width + target] = weight
+            terms[(2 * MOST + term_of(&w.places, target, source, -1)) * width + source] = weight
     for i in range(g.n_states):
         if g.start_nodes[i] >= 0:
-            ends[w.places.place[g.start_nodes[i]]] = start[i]
+            target = w.places.place[g.start_nodes[i]]
+            ends[target] = start[i] * within[target]
     w.first = <int32_t *> memory.room(g.n_states * sizeof(int32_t))
     for i in range(g.n_states):
         w.first[i] = -1

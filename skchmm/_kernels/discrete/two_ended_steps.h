@@ -62,8 +62,8 @@ TARGET static int NAME(convert)(int64_t n, int64_t n_states, const double *rows,
  * in a band, what it waits for least are weights * emission. */
 TARGET INLINE void NAME(step)(const int K, const int V, const int D, const int band, const int mode,
                               const int side, int64_t i, int64_t n_places, const End *end,
-                              const W8 *weights, const NAME(Lines) *lines, W8 *row, W8 *below,
-                              W8 *out, W8 *least, double *sums, double *before)
+                              const W8 *weights, const NAME(Lines) *lines, SPOTS from, W8 *row,
+                              W8 *below, W8 *out, W8 *least, double *sums, double *before)
 {
     W8 even[2], odd[2], next[2];
     double kept[MOST_PLACES];
@@ -84,7 +84,7 @@ TARGET INLINE void NAME(step)(const int K, const int V, const int D, const int b
         for (int v = 0; v < V; v++) {
             even[v] = band ? MUL(row[v], weights[v]) : SPREAD(0.0);
             if (band)
-                next[v] = NAME(beside)(V, side, D > 1 ? out : row, v, lines->from);
+                next[v] = NAME(beside)(V, side, D > 1 ? out : row, v, from);
             odd[v] = band ? MUL(next[v], weights[V + v]) : SPREAD(0.0);
             if (band == 2)
                 even[v] = FMA(SPREAD(kept[end->jump]), weights[2 * V + v], even[v]);
@@ -99,15 +99,14 @@ TARGET INLINE void NAME(step)(const int K, const int V, const int D, const int b
     }
     for (int v = 0; v < V; v++) {
         W8 emission = LOAD(end->table + end->stride * end->rows[side * i] + 8 * v);
-        W8 sum = ADD(even[v], odd[v]);
+        W8 sum = band == 1 ? FMA(next[v], weights[V + v], even[v]) : ADD(even[v], odd[v]);
         for (int d = D - 2; d >= 0; d--) {
-            W8 on = MUL(d > 0 ? below[d - 1] : row[0], lines->along[d]);
+            W8 on = d > 0 ? below[d - 1] : row[0]; /* what ends before this row is not asked for */
             least[0] = LEAST(on, least[0]);
             below[d] = MUL(on, emission);
         }
         if (band == 1 && (ONE_REGISTER || V * D == 1))
-            row[v] = FMA(next[v], MUL(weights[V + v], emission),
-                         MUL(row[v], MUL(weights[v], emission)));
+            row[v] = FMA(next[v], MUL(weights[V + v], emission), MUL(even[v], emission));
         else
             row[v] = FMA(even[v], emission, MUL(odd[v], emission));
         least[v] = LEAST(sum, least[v]);
@@ -163,7 +162,8 @@ TARGET INLINE void NAME(run_shape)(const int K, const int V, const int D, const 
     W8 row[2], back_row[2], least[2], back_least[2], scale[2], back_scale[2];
     W8 below[MOST_DEPTH], back_below[MOST_DEPTH], past[MOST_DEPTH], back_past[MOST_DEPTH];
     W8 out, back_out;
-    NAME(Lines) lines, back_lines;
+    NAME(Lines) lines;
+    const SPOTS from = SPOTS_AT(ahead->from), back_from = SPOTS_AT(back->from);
     double most = ahead->most, back_most = back->most;
     double sums[16 * LOOK], back_sums[16 * LOOK], others[16 * LOOK], back_others[16 * LOOK];
     double before[16 * LOOK], back_before[16 * LOOK];
@@ -171,8 +171,12 @@ TARGET INLINE void NAME(run_shape)(const int K, const int V, const int D, const 
         row[v] = LOAD(ahead->row + 8 * v), back_row[v] = LOAD(back->row + 8 * v);
         least[v] = LOAD(ahead->least + 8 * v), back_least[v] = LOAD(back->least + 8 * v);
     }
-    NAME(open_lines)(D, ahead, &lines, below, past);
-    NAME(open_lines)(D, back, &back_lines, back_below, back_past);
+    NAME(open_lines)(D, ahead, below, past);
+    NAME(open_lines)(D, back, back_below, back_past);
+    for (int d = 0; d < D - 1; d++) {
+        lines.inside[d] = LOAD(shape->inside + 8 * d);
+        lines.last[d] = LOAD(shape->last + 8 * d);
+    }
     if (mode == COUNT)
         for (int64_t k = 0; k < n_terms * V; k++)
             counts[k] = back_counts[k] = SPREAD(0.0);
@@ -186,7 +190,7 @@ TARGET INLINE void NAME(run_shape)(const int K, const int V, const int D, const 
             }
             if (D > 1) {
                 out = NAME(emerging)(D, row[0], below, &lines);
-                back_out = NAME(emerging)(D, back_row[0], back_below, &back_lines);
+                back_out = NAME(emerging)(D, back_row[0], back_below, &lines);
             }
             if (mode >= FINISH) {
                 NAME(scales)(V, D, ahead, scale, past);
@@ -195,10 +199,11 @@ TARGET INLINE void NAME(run_shape)(const int K, const int V, const int D, const 
         }
 #define AT(buffer) (buffer + 8 * V * (i - first))
         for (; i < stop; i++) {
-            NAME(step)(K, V, D, band, mode, 1, i, N, ahead, weights, &lines, row, below, &out,
-                       least, AT(sums), AT(before));
-            NAME(step)(K, V, D, band, mode, -1, i, N, back, back_weights, &back_lines, back_row,
-                       back_below, &back_out, back_least, AT(back_sums), AT(back_before));
+            NAME(step)(K, V, D, band, mode, 1, i, N, ahead, weights, &lines, from, row, below,
+                       &out, least, AT(sums), AT(before));
+            NAME(step)(K, V, D, band, mode, -1, i, N, back, back_weights, &lines, back_from,
+                       back_row, back_below, &back_out, back_least, AT(back_sums),
+                       AT(back_before));
         }
         if (mode >= FINISH) {
             for (i = first; i < stop; i++) {
@@ -207,11 +212,11 @@ TARGET INLINE void NAME(run_shape)(const int K, const int V, const int D, const 
                                AT(back_others));
             }
             for (i = first; i < stop; i++) {
-                NAME(normalise)(K, V, D, band, mode, 1, i, N, ahead, &lines, AT(sums),
-                                AT(others), AT(before), past, &most, counts);
-                NAME(normalise)(K, V, D, band, mode, -1, i, N, back, &back_lines, AT(back_sums),
-                                AT(back_others), AT(back_before), back_past, &back_most,
-                                back_counts);
+                NAME(normalise)(K, V, D, band, mode, 1, i, N, ahead, &lines, from,
+                                AT(sums), AT(others), AT(before), past, &most, counts);
+                NAME(normalise)(K, V, D, band, mode, -1, i, N, back, &lines, back_from,
+                                AT(back_sums), AT(back_others), AT(back_before), back_past,
+                                &back_most, back_counts);
             }
         }
 #undef AT

@@ -91,6 +91,11 @@ AVX2 Vector_avx2 pick_avx2(Vector_avx2 x, Vector_avx2 y, Vector_avx2 a, Vector_a
                      _mm256_blendv_pd(b.b, a.b, _mm256_cmp_pd(x.b, y.b, _CMP_GT_OQ))};
     return r;
 }
+AVX2 Vector_avx2 select_avx2(Vector_avx2 mask, Vector_avx2 a, Vector_avx2 b)
+{
+    Vector_avx2 r = {_mm256_blendv_pd(b.a, a.a, mask.a), _mm256_blendv_pd(b.b, a.b, mask.b)};
+    return r;
+}
 
 AVX2 void bytes_avx2(uint8_t *p, Vector_avx2 v)
 {

@@ -58,6 +58,11 @@ AVX512 __m512d min_avx512(__m512d x, __m512d y)
 { return _mm512_min_pd(x, y); }
 AVX512 __m512d pick_avx512(__m512d x, __m512d y, __m512d a, __m512d b)
 { return _mm512_mask_blend_pd(_mm512_cmp_pd_mask(x, y, _CMP_GT_OQ), b, a); }
+AVX512 __m512d select_avx512(__m512d mask, __m512d a, __m512d b)
+{
+    return _mm512_castsi512_pd(_mm512_ternarylogic_epi64(
+        _mm512_castpd_si512(mask), _mm512_castpd_si512(a), _mm512_castpd_si512(b), 0xCA));
+}
 AVX512 __m512d round_avx512(__m512d x)
 { return _mm512_roundscale_pd(x, 8); }
 AVX512 __m512d power_avx512(__m512d k)

@@ -66,6 +66,8 @@
 #define MAX NAME(max)
 #define MIN NAME(min)
 #define PICK NAME(pick)                 /* (x, y, a, b): a where x > y, else b */
+#define SELECT NAME(select)             /* (mask, a, b): a where all its bits are set, b where none is;
+                                           in two-ended sweeps */
 #define ROUND NAME(round)
 #define POWER NAME(power)               /* (k): 2^k, of whole numbers */
 #define LOWER NAME(lower)               /* (x, k): x 2^k; next to nothing for whole k below -1000 */
