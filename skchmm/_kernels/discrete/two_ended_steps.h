@@ -33,26 +33,39 @@ TARGET INLINE W8 NAME(probabilities)(W8 ratio, double log_lossy, int *fine)
 }
 
 /* Rows of log-likelihoods, divided by their maximum, as probabilities; the maxima go to tops. Whether
- * some element is not fine. */
+ * some element is not fine. Of 8 rows at a time: for their maxima, one row per lane; where fewer are
+ * left, the last again. */
 TARGET static int NAME(convert)(int64_t n, int64_t n_states, const double *rows, double log_lossy,
                                 double *out, double *tops)
 {
-    int64_t size = n * n_states, i = 0;
+    const W8 none = SPREAD(-INFINITY);
+    int32_t row_of[8 * MOST_PLACES];
+    SPOTS spots[MOST_PLACES];
     int fine = 0xFF;
-    for (int64_t t = 0; t < n; t++) {
-        const double *row = rows + t * n_states;
-        double top = -INFINITY;
-        for (int64_t k = 0; k < n_states; k++)
-            top = row[k] > top ? row[k] : top;
-        tops[t] = top;
-        top = top > -INFINITY ? top : 0.0;
-        for (int64_t k = 0; k < n_states; k++)
-            out[t * n_states + k] = row[k] - top;
+    for (int64_t i = 0; i < 8 * n_states; i++)
+        row_of[i] = (int32_t)(i / n_states);
+    for (int64_t k = 0; k < n_states; k++)
+        spots[k] = SPOTS_AT(row_of + 8 * k);
+    for (int64_t t = 0; t < n; t += 8, rows += 8 * n_states, out += 8 * n_states) {
+        const int64_t last = n - t < 8 ? n - t - 1 : 7, size = (last + 1) * n_states;
+        W8 top = none;
+        for (int64_t k = 0; k < n_states; k += 8) {
+            W8 x[8];
+            for (int64_t i = 0; i < 8; i++)
+                x[i] = HEAD(rows + (i < last ? i : last) * n_states + k, n_states - k);
+            TRANSPOSE(x);
+            for (int64_t i = 0; i < 8 && i < n_states - k; i++)
+                top = MAX(top, x[i]);
+        }
+        STORE_HEAD(tops + t, top, n - t);
+        top = PICK(top, none, top, SPREAD(0.0));
+        for (int64_t k = 0; 8 * k < size; k++) {
+            const W8 x = HEAD(rows + 8 * k, size - 8 * k);
+            STORE_HEAD(out + 8 * k,
+                       NAME(probabilities)(SUB(x, TAKEN(top, spots[k])), log_lossy, &fine),
+                       size - 8 * k);
+        }
     }
-    for (; i + 8 <= size; i += 8)
-        STORE(out + i, NAME(probabilities)(LOAD(out + i), log_lossy, &fine));
-    if (i < size)
-        STORE_HEAD(out + i, NAME(probabilities)(HEAD(out + i, size - i), log_lossy, &fine), size - i);
     return fine != 0xFF;
 }
 
