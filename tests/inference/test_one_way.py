@@ -13,6 +13,8 @@ from skchmm._kernels.shared.layout import one_way_order
 from skchmm._kernels.simd import instructions
 from skchmm.constraints import NoDwell, Regex, Soft, Window
 from skchmm.emissions import Frames
+from skchmm.inference import schedule
+from skchmm.inference.settings import settings as sizes
 from tests.inference.test_lanes import (
     check_smoothed,
     in_chunks,
@@ -164,6 +166,31 @@ def test_ties_go_to_the_lowest_label(instruction_sets):
         instructions.use_instruction_set(k)
         path = in_lanes(model._chain(), frames, offsets)[0]
         np.testing.assert_array_equal(path, np.zeros(sum(lengths), dtype=int))
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    name=st.sampled_from(sorted(PATTERNS)),
+    seed=st.integers(0, 1000),
+    lengths=st.lists(st.integers(1, 70), min_size=1, max_size=50),
+    longest=st.integers(1, 70),
+    n_threads=st.integers(1, 3),
+)
+def test_groups_two_at_a_time(name, seed, lengths, longest, n_threads):
+    """Whatever stands beside a sequence, and whichever ends first, its best path is its own."""
+    model, rng = make(name, seed)
+    chain = model._chain()
+    lengths = np.minimum(lengths, longest)
+    frames, offsets = make_frames(rng, lengths, len(PATTERNS[name][0]), zeros=0.01)
+    frames.table[:] = np.round(frames.table)  # ties
+    path, log_prob = one_at_a_time(chain, frames, offsets)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sizes, "lanes_fill", 0)
+        patch.setattr(schedule, "threads_of", lambda *_: n_threads)
+        found, found_prob = chain.decode(frames, offsets)
+    np.testing.assert_array_equal(found_prob, log_prob)
+    feasible = np.repeat(np.isfinite(log_prob), lengths)
+    np.testing.assert_array_equal(found[feasible], path[feasible])
 
 
 @settings(max_examples=200, deadline=None)
