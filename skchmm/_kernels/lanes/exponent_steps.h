@@ -33,7 +33,7 @@ TARGET static void NAME(lanes_weigh)(int64_t n, const int32_t *source, const int
     for (int64_t k = 0; k < n; k++) {
         W8 d = SUB(LOAD(before + source[k]), LOAD(after + target[k]));
         W8 w = MUL(SPREAD(base[k]), POWER(MIN(MAX(d, low), high)));
-        W8 floor = SPREAD(base[k] < least ? base[k] : least);
+        W8 floor = MIN(SPREAD(base[k]), SPREAD(least));
         w = raise ? MIN(MAX(w, floor), SPREAD(LANES_MOST)) : PICK(w, floor, w, SPREAD(0.0));
         STORE(out + 8 * k, MUL(w, lanes));
     }
@@ -84,20 +84,27 @@ TARGET static int NAME(lanes_balance)(int64_t n_nodes, int64_t n_edges, const in
     return uneven;
 }
 
-/* Exponents for the sums of the next step: for each target, that of its largest source. */
+/* Exponents for the sums of the next step: for each target, that of its largest source. sizes: room for
+ * those of all nodes. */
 TARGET static void NAME(lanes_reach)(int64_t n_nodes, int64_t n_edges, const int32_t *source,
                                      const int32_t *target, const double *row,
-                                     const double *exponents, double *out)
+                                     const double *exponents, double *sizes, double *out)
 {
     const W8 zero = SPREAD(0.0), unknown = SPREAD(-1e30), known = SPREAD(-1e29);
     W8 top = unknown;
-    for (int64_t m = 0; m < 8 * n_nodes; m += 8)
+    for (int64_t m = 0; m < 8 * n_nodes; m += 8) {
+        W8 x = LOAD(row + m), size = ADD(LOAD(exponents + m), EXPONENT(x));
+        size = PICK(x, zero, size, unknown);
+        STORE(sizes + m, size);
         STORE(out + m, unknown);
-    for (int64_t k = 0; k < n_edges; k++) {
-        W8 x = LOAD(row + source[k]), size = ADD(LOAD(exponents + source[k]), EXPONENT(x));
-        W8 from = PICK(x, zero, size, unknown);
-        STORE(out + target[k], MAX(LOAD(out + target[k]), from));
-        top = MAX(top, from);
+        top = MAX(top, size);
+    }
+    for (int64_t k = 0; k < n_edges;) { /* edges to one target follow each other, unless by source */
+        const int64_t to = target[k];
+        W8 reached = LOAD(out + to);
+        for (; k < n_edges && target[k] == to; k++)
+            reached = MAX(reached, LOAD(sizes + source[k]));
+        STORE(out + to, reached);
     }
     top = PICK(top, known, top, zero);
     for (int64_t m = 0; m < 8 * n_nodes; m += 8) {

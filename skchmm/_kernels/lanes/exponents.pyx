@@ -29,7 +29,7 @@ cdef extern from "lanes/exponent_steps.h" nogil:
                       double *row, double *exponents, double *shift)
     void lanes_reach(int64_t n_nodes, int64_t n_edges, const int32_t *source,
                      const int32_t *target, const double *row, const double *exponents,
-                     double *out)
+                     double *sizes, double *out)
     void lanes_move(int64_t n_nodes, const int32_t *states, const double *reached,
                     const double *scales, double *exponents, double *shift)
     void lanes_undo(int64_t n_nodes, const double *shift, double *alpha, double *beta,
@@ -114,7 +114,7 @@ cdef Event *begin_care(const Graph *g, Exponents *x, const Edges *edges, int64_t
     cdef Event *event = new_event(g, x, t, True)
     cdef int64_t first = edges_into(g, e)[0]
     lanes_reach(g.n_nodes, edges_into(g, e)[g.n_nodes] - first, edges.source + first,
-                edges.target + first, before, x.values, event.reached)
+                edges.target + first, before, x.values, event.shift, event.reached)
     weigh_with_care(g, x, edges, e, event.reached)
     return event
 
