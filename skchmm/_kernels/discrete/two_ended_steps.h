@@ -72,7 +72,7 @@ TARGET static int NAME(convert)(int64_t n, int64_t n_states, const double *rows,
 /* One step of one end; what comes first is constants of the compiler: K terms (0: as many as there are
  * places), V vectors, D rows, band (2: with a jump), the mode and the direction. sums * emission is taken
  * apart into one fused operation, which leaves the sums themselves out of what the next step waits for;
- * in a band, what it waits for least are weights * emission. */
+ * in a band, what comes from elsewhere waits for weight * emission alone. */
 TARGET INLINE void NAME(step)(const int K, const int V, const int D, const int band, const int mode,
                               const int side, int64_t i, int64_t n_places, const End *end,
                               const W8 *weights, const NAME(Lines) *lines, SPOTS from, W8 *row,
