@@ -42,8 +42,9 @@ TARGET static int NAME(convert)(int64_t n, int64_t n_states, const double *rows,
     int32_t row_of[8 * MOST_PLACES];
     SPOTS spots[MOST_PLACES];
     int fine = 0xFF;
-    for (int64_t i = 0; i < 8 * n_states; i++)
-        row_of[i] = (int32_t)(i / n_states);
+    for (int32_t i = 0; i < 8; i++)
+        for (int64_t k = 0; k < n_states; k++)
+            row_of[i * n_states + k] = i;
     for (int64_t k = 0; k < n_states; k++)
         spots[k] = SPOTS_AT(row_of + 8 * k);
     for (int64_t t = 0; t < n; t += 8, rows += 8 * n_states, out += 8 * n_states) {
