@@ -12,6 +12,7 @@ from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
 from libc.string cimport memcpy, memset
 
 from ..lanes.edges cimport LANES, Group, active_at, n_groups, read_group, rows_of
+from ..shared.faint cimport faint_back, faint_off
 from ..shared.interrupt cimport stopped
 from ..shared.layout cimport Layout
 from ..shared.memory cimport Memory
@@ -215,26 +216,31 @@ cdef void write_marginals(const Job *job, const Group *group, Work *w, double *e
     delay_lanes_write(T, S, w.active, w.emit, gamma)
 
 
-cdef void sum_piece(void *shared, int64_t number, int64_t thread) noexcept nogil:
-    cdef Job *job = <Job *> shared
-    cdef Work *w = job.works + thread
-    cdef Group group
+cdef void sum_group(const Job *job, const Group *group, Work *w) noexcept nogil:
     cdef int64_t l, batches = 0
-    read_group(job.order + LANES * number, job.n - LANES * number, job.offsets, &group)
-    load(job, &group, w)
+    load(job, group, w)
     if job.is_apart:
-        batches = apart_forward(job, &group, w)
+        batches = apart_forward(job, group, w)
     else:
-        forward(job, &group, w)
+        forward(job, group, w)
     if stopped(&w.watch, 0):
         return
     if job.gamma != NULL and job.is_apart:
-        apart_backward(job, &group, w, batches)
-        write_marginals(job, &group, w, w.apart.enter, 2 * LANES)
+        apart_backward(job, group, w, batches)
+        write_marginals(job, group, w, w.apart.enter, 2 * LANES)
     elif job.gamma != NULL:
-        backward(job, &group, w)
+        backward(job, group, w)
     for l in range(group.n):
         job.left[group.sequence[l]] = w.beyond >> l & 1
+
+
+cdef void sum_piece(void *shared, int64_t number, int64_t thread) noexcept nogil:
+    cdef Job *job = <Job *> shared
+    cdef Group group
+    cdef unsigned faint = faint_off()
+    read_group(job.order + LANES * number, job.n - LANES * number, job.offsets, &group)
+    sum_group(job, &group, job.works + thread)
+    faint_back(faint)
 
 
 cdef bint few_rows(Job *job, Memory memory, int64_t n, int64_t S):

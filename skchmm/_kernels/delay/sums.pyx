@@ -15,6 +15,7 @@ from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcpy, memset
 
+from ..shared.faint cimport faint_back, faint_off
 from ..shared.interrupt cimport Watch, check, new_watch, stopped
 from ..shared.layout cimport Layout, longest_of
 from ..shared.memory cimport Memory
@@ -176,6 +177,7 @@ def delayed_sums(Layout layout,                    # IN
     cdef ScaledWork scaled
     cdef Apart apart
     cdef Watch watch = new_watch(4 * (8 * core.blocks.start[core.blocks.n_blocks] + N))
+    cdef unsigned faint
     cdef Memory memory = Memory()
     p.g, p.core, p.watch, p.start = &layout.graph, core, &watch, &start[0]
     p.table, p.rows = &log_table[0, 0], NULL if rows is None else &rows[0]
@@ -232,6 +234,7 @@ def delayed_sums(Layout layout,                    # IN
     open_scaled(&scaled, &p, memory, log_table.shape[0], longest, again)
     open_apart(&apart, &scaled, &p, memory, longest, again)
     with nogil:
+        faint = faint_off()
         p.ahead.open = p.back.open = True
         for k in range(core.begin[core.n_lines]):
             p.ahead.open = p.back.open = p.ahead.open and p.g.final[core.inside[k]] == 1.0
@@ -268,6 +271,7 @@ def delayed_sums(Layout layout,                    # IN
                     counts[k] += weight * p.behind.counts[k]
                 count_lines(&p, T, weight, &inside[0])
             delay_window(core, p.behind.direct, T, S, p.entering, marginals)
+        faint_back(faint)
         check()
 
 

@@ -12,6 +12,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memset
 
 from ..shared.emit cimport BATCH, Emit, emit_row, run_length
+from ..shared.faint cimport faint_back, faint_off
 from ..shared.interrupt cimport Watch, check, new_watch, stopped
 from ..shared.layout cimport Blocks, Graph, Layout, blocks_of, edges_into, epoch_of, first_nodes
 from ..shared.layout cimport frame, step_work
@@ -386,6 +387,7 @@ def causal_sums(Layout layout,                     # IN
     cdef int64_t s
     cdef bint left = False
     cdef Watch watch = new_watch(2 * step_work(g))
+    cdef unsigned faint
     cdef Memory memory = Memory()
     cdef double *two = memory.rows(2, g.stride)
     cdef int64_t *exponents = <int64_t *> memory.room(2 * g.stride * sizeof(int64_t))
@@ -416,11 +418,13 @@ def causal_sums(Layout layout,                     # IN
     else:
         emit.table, model.lossy = &table[0, 0], &row_lossy[0]
     with nogil:
+        faint = faint_off()
         for s in range(begin, end):
             redo[s] = not filtered(g, &model, &emit, offsets[s], offsets[s + 1] - offsets[s], two,
                                    exponents, &units, &out[offsets[s], 0], &watch)
             left = left or redo[s]
             if stopped(&watch, 1):
                 break
+        faint_back(faint)
         check()
     return left

@@ -19,6 +19,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memset
 
 from ..shared.emit cimport BATCH, Emit, emit_row, run_length
+from ..shared.faint cimport faint_back, faint_off
 from ..shared.interrupt cimport Watch, check, new_watch, stopped
 from ..shared.layout cimport (
     Blocks, Graph, Layout, blocks_of, epoch_of, frame, longest_of, step_work,
@@ -364,6 +365,7 @@ def forward_backward(Layout layout,                     # IN
     cdef int status
     cdef double weight
     cdef Watch watch = new_watch(step_work(g))
+    cdef unsigned faint
     cdef Memory memory = Memory()
     if g.n_nodes == 0:
         for c in range(chosen.shape[0]):
@@ -388,6 +390,7 @@ def forward_backward(Layout layout,                     # IN
                    n_chunks(&w.alpha, longest_of(offsets, chosen)) if keep else 1, w.alpha.chunk)
     emit.buffer = memory.rows(1 if by_node else BATCH, g.stride)
     with nogil:
+        faint = faint_off()
         for c in range(chosen.shape[0]):
             s = chosen[c]
             T = offsets[s + 1] - offsets[s]
@@ -406,4 +409,5 @@ def forward_backward(Layout layout,                     # IN
                     counts[k] += weight * w.counted[k]
             if stopped(&watch, 1):
                 break
+        faint_back(faint)
         check()

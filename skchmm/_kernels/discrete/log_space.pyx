@@ -7,6 +7,7 @@ from libc.math cimport INFINITY, exp, log
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
+from ..shared.faint cimport faint_back, faint_off
 from ..shared.interrupt cimport Watch, check, new_watch, stopped
 from ..shared.layout cimport (
     Graph, Layout, edges_into, epoch_of, frame, longest_of, step_work,
@@ -192,6 +193,7 @@ def forward_backward_log(Layout layout,                   # IN
     cdef bint counting = counts is not None
     cdef double weight
     cdef Watch watch = new_watch(LOG_TIMES * step_work(g))
+    cdef unsigned faint
     cdef Memory memory = Memory()
     model.log_weights = &log_weights[0] if M else NULL
     model.log_start, model.log_table = &log_start[0], &log_table[0, 0]
@@ -203,6 +205,7 @@ def forward_backward_log(Layout layout,                   # IN
     w.top = memory.rows(1, g.n_nodes)
     w.counts = memory.rows(1, M)
     with nogil:
+        faint = faint_off()
         for c in range(chosen.shape[0]):
             s = chosen[c]
             T = offsets[s + 1] - offsets[s]
@@ -218,4 +221,5 @@ def forward_backward_log(Layout layout,                   # IN
                 weight = 1.0 if seq_weights is None else seq_weights[s]
                 for k in range(M):
                     counts[k] += weight * w.counts[k]
+        faint_back(faint)
         check()

@@ -28,6 +28,7 @@ from libc.math cimport INFINITY, NAN, log
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memset
 
+from ..shared.faint cimport faint_back, faint_off
 from ..shared.interrupt cimport Watch, check, new_watch, stopped
 from ..shared.layout cimport Graph, Layout, longest_of
 from ..shared.memory cimport Memory
@@ -202,6 +203,7 @@ def two_ended(Layout layout,                     # IN, one that handles() says y
     cdef bint counting = counts is not None, bounded
     cdef double *row
     cdef Watch watch = new_watch(MOST)
+    cdef unsigned faint
     cdef Memory memory = Memory()
     memset(&w, 0, sizeof(Sweep))
     w.S = S
@@ -245,6 +247,7 @@ def two_ended(Layout layout,                     # IN, one that handles() says y
             for k in range(w.places.n):
                 row[k] = w.gathered[w.places.state[k]]
     with nogil:
+        faint = faint_off()
         for c in range(chosen.shape[0]):
             s = chosen[c]
             left[s] = not (bounded and sweep(&w, &watch, offsets[s], offsets[s + 1] - offsets[s],
@@ -253,4 +256,5 @@ def two_ended(Layout layout,                     # IN, one that handles() says y
                 add_counts(g, &w, 1.0 if seq_weights is None else seq_weights[s], counts)
             if stopped(&watch, 1):
                 break
+        faint_back(faint)
         check()

@@ -10,6 +10,7 @@ O(edges) vector operations per step of all 8.
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memset
 
+from ..shared.faint cimport faint_back, faint_off
 from ..shared.interrupt cimport Watch, new_watch, stopped
 from ..shared.layout cimport Graph, Layout, first_nodes, step_work
 from ..shared.memory cimport Memory
@@ -151,8 +152,10 @@ cdef void filter_piece(void *shared, int64_t number, int64_t thread) noexcept no
     cdef Job *job = <Job *> shared
     cdef int64_t k = LANES * number
     cdef Group group
+    cdef unsigned faint = faint_off()
     read_group(job.order + k, job.n - k, job.offsets, &group)
     filter_group(job, &group, job.works + thread)
+    faint_back(faint)
 
 
 cdef int lay_out(const Graph *g, const double *weights, Memory memory, Job *job) except -1:

@@ -12,6 +12,7 @@ from libc.math cimport INFINITY, M_LN2, frexp, ldexp, log
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
 from libc.string cimport memcpy, memset
 
+from ..shared.faint cimport faint_back, faint_off
 from ..shared.interrupt cimport Watch, new_watch, stopped
 from ..shared.layout cimport Graph, Layout, epoch_of, step_work
 from ..shared.memory cimport Memory
@@ -463,17 +464,19 @@ cdef void sum_piece(void *shared, int64_t number, int64_t thread) noexcept nogil
     cdef Work *w = job.works + thread
     cdef Group group
     cdef int64_t n = n_groups(job.n), k, l
+    cdef unsigned faint = faint_off()
     for k in range(n * number // job.n_pieces, n * (number + 1) // job.n_pieces):
         read_group(job.order + LANES * k, job.n - LANES * k, job.offsets, &group)
         forward(job.g, &job.model, &group, w, job.log_z)
         if stopped(&w.watch, 0):
-            return
+            break
         if w.keep:
             backward(job.g, &job.model, &group, w, job.gamma)
         for l in range(group.n):
             job.left[group.sequence[l]] = w.beyond >> l & 1
         if w.counts != NULL:
             add_counts(w, &group, job.seq_weights, job.counts + number * w.back.n)
+    faint_back(faint)
 
 
 cdef void add_counts(Work *w, const Group *group, const double *seq_weights,
