@@ -68,6 +68,31 @@ typedef struct {
     double counts[MOST_PLACES * MOST_PLACES]; /* (n_terms, width) */
 } End;
 
+/* Where an end finds and puts the rows of its next steps. Of the end itself a compiler has to look these up
+ * at each step, since what was stored might have been one of them. */
+typedef struct {
+    const double *table;
+    const int32_t *rows;
+    const double *scaled;
+    double *left, *out;
+    int64_t stride, left_stride, out_stride, n_out, jump;
+} Rows;
+
+static inline Rows rows_of(const End *end)
+{
+    Rows rows = {end->table, end->rows, end->scaled, end->left, end->out, end->stride,
+                 end->left_stride, end->out_stride, end->n_out, end->jump};
+    return rows;
+}
+
+/* Those `n` steps on, ahead (1) or back (-1). */
+static inline void go_along(Rows *rows, int side, int64_t n)
+{
+    rows->rows += side * n;
+    rows->left += side * n * rows->left_stride;
+    rows->out += side * n * rows->out_stride;
+}
+
 /* WALK: rows are computed; LEAVE: and left for the other end; FINISH: what it has left becomes the
  * marginals; COUNT: and transitions are counted. */
 enum { WALK, LEAVE, FINISH, COUNT };

@@ -112,7 +112,7 @@ TARGET static int NAME(convert)(int64_t n, int64_t n_states, const double *rows,
  * apart into one fused operation, which leaves the sums themselves out of what the next step waits for;
  * in a band, what comes from elsewhere waits for weight * emission alone. */
 TARGET INLINE void NAME(step)(const int K, const int V, const int D, const int band, const int mode,
-                              const int side, int64_t i, int64_t n_places, const End *end,
+                              const int side, int64_t i, int64_t n_places, const Rows *rows,
                               const W8 *weights, const NAME(Lines) *lines, SPOTS from, W8 *row,
                               W8 *below, W8 *out, W8 *least, double *sums, double *before)
 {
@@ -138,18 +138,18 @@ TARGET INLINE void NAME(step)(const int K, const int V, const int D, const int b
                 next[v] = NAME(beside)(V, side, D > 1 ? out : row, v, from);
             odd[v] = band ? MUL(next[v], weights[V + v]) : SPREAD(0.0);
             if (band == 2)
-                even[v] = FMA(SPREAD(kept[end->jump]), weights[2 * V + v], even[v]);
+                even[v] = FMA(SPREAD(kept[rows->jump]), weights[2 * V + v], even[v]);
         }
         if (!band)
             for (int64_t k = 0; k < n_places; k += 2) /* weights beyond are zeros */
                 for (int v = 0; v < V; v++) {
-                    const double *w = end->scaled + 8 * (V * k + v);
+                    const double *w = rows->scaled + 8 * (V * k + v);
                     even[v] = FMA(SPREAD(kept[k]), LOAD(w), even[v]);
                     odd[v] = FMA(SPREAD(kept[k + 1]), LOAD(w + 8 * V), odd[v]);
                 }
     }
     for (int v = 0; v < V; v++) {
-        W8 emission = LOAD(end->table + end->stride * end->rows[side * i] + 8 * v);
+        W8 emission = LOAD(rows->table + rows->stride * rows->rows[side * i] + 8 * v);
         W8 sum = band == 1 ? FMA(next[v], weights[V + v], even[v]) : ADD(even[v], odd[v]);
         for (int d = D - 2; d >= 0; d--) {
             W8 on = d > 0 ? below[d - 1] : row[0]; /* what ends before this row is not asked for */
@@ -164,7 +164,7 @@ TARGET INLINE void NAME(step)(const int K, const int V, const int D, const int b
         if (D > 1)
             *out = NAME(emerging)(D, row[0], below, lines);
         if (mode == LEAVE)
-            STORE_HEAD(end->left + side * i * end->left_stride + 8 * v, D > 1 ? *out : row[v],
+            STORE_HEAD(rows->left + side * i * rows->left_stride + 8 * v, D > 1 ? *out : row[v],
                        n_places - 8 * v);
         if (mode >= FINISH)
             STORE(sums + 8 * v, sum);
@@ -215,7 +215,8 @@ TARGET INLINE void NAME(run_shape)(const int K, const int V, const int D, const 
     W8 out, back_out;
     NAME(Lines) lines;
     const SPOTS from = SPOTS_AT(ahead->from), back_from = SPOTS_AT(back->from);
-    double most = ahead->most, back_most = back->most;
+    W8 most = SPREAD(ahead->most), back_most = SPREAD(back->most);
+    Rows rows = rows_of(ahead), back_rows = rows_of(back);
     double sums[16 * LOOK], back_sums[16 * LOOK], others[16 * LOOK], back_others[16 * LOOK];
     double before[16 * LOOK], back_before[16 * LOOK];
     for (int v = 0; v < V; v++) {
@@ -232,8 +233,8 @@ TARGET INLINE void NAME(run_shape)(const int K, const int V, const int D, const 
         for (int64_t k = 0; k < n_terms * V; k++)
             counts[k] = back_counts[k] = SPREAD(0.0);
     int moved = 1;
-    for (int64_t i = 0; i < n;) {
-        const int64_t first = i, stop = i + LOOK < n ? i + LOOK : n;
+    for (int64_t done = 0; done < n;) {
+        const int64_t some = n - done < LOOK ? n - done : LOOK;
         if (moved) {
             for (int k = 0; k < n_held; k++) {
                 weights[k] = LOAD(ahead->scaled + 8 * k);
@@ -248,31 +249,28 @@ TARGET INLINE void NAME(run_shape)(const int K, const int V, const int D, const 
                 NAME(scales)(V, D, back, back_scale, back_past);
             }
         }
-#define AT(buffer) (buffer + 8 * V * (i - first))
-        for (; i < stop; i++) {
-            NAME(step)(K, V, D, band, mode, 1, i, N, ahead, weights, &lines, from, row, below,
-                       &out, least, AT(sums), AT(before));
-            NAME(step)(K, V, D, band, mode, -1, i, N, back, back_weights, &lines, back_from,
-                       back_row, back_below, &back_out, back_least, AT(back_sums),
-                       AT(back_before));
+        for (int64_t i = 0; i < some; i++) {
+            const int64_t at = 8 * V * i;
+            NAME(step)(K, V, D, band, mode, 1, i, N, &rows, weights, &lines, from, row, below, &out,
+                       least, sums + at, before + at);
+            NAME(step)(K, V, D, band, mode, -1, i, N, &back_rows, back_weights, &lines, back_from,
+                       back_row, back_below, &back_out, back_least, back_sums + at,
+                       back_before + at);
         }
         if (mode >= FINISH) {
-            for (i = first; i < stop; i++) {
-                NAME(multiply)(V, mode, 1, i, N, ahead, scale, AT(sums), AT(others));
-                NAME(multiply)(V, mode, -1, i, N, back, back_scale, AT(back_sums),
-                               AT(back_others));
-            }
-            for (i = first; i < stop; i++) {
-                NAME(normalise)(K, V, D, band, mode, 1, i, N, ahead, &lines, from,
-                                AT(sums), AT(others), AT(before), past, &most, counts);
-                NAME(normalise)(K, V, D, band, mode, -1, i, N, back, &lines, back_from,
-                                AT(back_sums), AT(back_others), AT(back_before), back_past,
-                                &back_most, back_counts);
-            }
+            NAME(multiply)(V, D, mode, 1, some, N, &rows, &lines, scale, sums, others, past);
+            NAME(multiply)(V, D, mode, -1, some, N, &back_rows, &lines, back_scale, back_sums,
+                           back_others, back_past);
+            NAME(normalise)(K, V, band, mode, 1, some, N, &rows, from, sums, others, before, &most,
+                            counts);
+            NAME(normalise)(K, V, band, mode, -1, some, N, &back_rows, back_from, back_sums,
+                            back_others, back_before, &back_most, back_counts);
         }
-#undef AT
-        moved = NAME(look)(V, D, mode, n_terms, i, shape, ahead, row, below, least, counts);
-        moved |= NAME(look)(V, D, mode, n_terms, i, shape, back, back_row, back_below, back_least,
+        go_along(&rows, 1, some);
+        go_along(&back_rows, -1, some);
+        done += some;
+        moved = NAME(look)(V, D, mode, n_terms, done, shape, ahead, row, below, least, counts);
+        moved |= NAME(look)(V, D, mode, n_terms, done, shape, back, back_row, back_below, back_least,
                             back_counts);
         if (!SOUND(ahead->total) || !SOUND(back->total))
             break;
@@ -289,8 +287,8 @@ TARGET INLINE void NAME(run_shape)(const int K, const int V, const int D, const 
         STORE(ahead->past + 8 * d, past[d]);
         STORE(back->past + 8 * d, back_past[d]);
     }
-    ahead->most = most;
-    back->most = back_most;
+    ahead->most = LARGEST(most);
+    back->most = LARGEST(back_most);
     if (mode == COUNT) {
         NAME(flush)(V, n_terms, ahead, counts);
         NAME(flush)(V, n_terms, back, back_counts);
