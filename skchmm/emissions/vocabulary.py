@@ -1,15 +1,16 @@
 """Symbols of a column <-> whole numbers, and symbols in context as cells of a table."""
 
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
-from .._kernels.data.symbols import TAKEN, code_run
+from .._kernels.data.symbols import TAKEN, code_letters, code_run
 from .._numbers import is_whole
 from ..sequences.forms import PLAIN
 from ..sequences.values import as_array, is_missing, missing_in, of_series, plain
 
 _MAX_INT64 = np.iinfo(np.int64).max
+_LETTER = np.dtype("U1")
 ADVICE = (
     "List every possible symbol in Categorical(symbols=...), or use Categorical(unseen='ignore')"
 )
@@ -94,10 +95,9 @@ class Vocabulary:
 
     def codes(self, column, *, unseen, missing=-1, where="", advice=ADVICE):
         """Codes of a column; a value outside the vocabulary is an error or counts as missing."""
-        if self.contiguous and column.dtype.kind in "iu" and _fits_int64(column):
-            codes = self._run(column)
-            if codes is not None:
-                return codes
+        codes = self._find_known(column)
+        if codes is not None:
+            return codes
         codes = self._find(column)
         strangers = codes == -2
         if strangers.any():
@@ -113,8 +113,15 @@ class Vocabulary:
             codes[codes == -1] = missing
         return codes
 
+    def _find_known(self, column):
+        """Codes of whole numbers, or of letters, all of which are known; else None."""
+        if self.contiguous and column.dtype.kind in "iu" and _fits_int64(column):
+            return self._run(column)
+        if column.dtype == _LETTER:
+            return code_letters(column, self._letter_codes)
+        return None
+
     def _run(self, column):
-        """Codes of whole numbers, all of which are known; else None."""
         first = self.first
         if column.dtype in TAKEN:
             return code_run(column, first, len(self))
@@ -136,8 +143,10 @@ class Vocabulary:
             if column.dtype.kind in "fmM":
                 codes[missing_in(column)] = -1
             return codes
-        if column.dtype.kind == "U" and column.dtype.itemsize == 4:
-            return self._find_letters(column)
+        if column.dtype == _LETTER:
+            points = np.ascontiguousarray(column).view(np.uint32)
+            codes = self._letter_codes.take(points, mode="clip")
+            return np.where(codes < 0, -2, codes)
         values = column.tolist()  # once: NaN is found by identity
         table = {value: code for code, value in enumerate(self.symbols.tolist())}
         table = {
@@ -145,16 +154,16 @@ class Vocabulary:
         }
         return np.fromiter(map(table.__getitem__, values), dtype=np.int64, count=len(values))
 
-    def _find_letters(self, column):
-        """Codes of strings of at most one character, by their code points."""
-        points = np.ascontiguousarray(column).view(np.uint32)
-        table = np.full(int(points.max(initial=0)) + 1, -2, dtype=np.int64)
-        for code, value in enumerate(self.symbols.tolist()):
-            if isinstance(value, str) and len(value) <= 1:
-                point = ord(value) if value else 0  # numpy ends strings with zeros
-                if point < len(table):
-                    table[point] = code
-        return table[points]
+    @cached_property
+    def _letter_codes(self):
+        """The code of each code point; -1 where there is none."""
+        codes = {}
+        for code, symbol in enumerate(self.symbols.tolist()):
+            if isinstance(symbol, str) and len(symbol) <= 1:
+                codes[ord(symbol) if symbol else 0] = code  # numpy ends strings with zeros
+        table = np.full(max(codes, default=0) + 2, -1, dtype=np.int32)
+        table[list(codes)] = list(codes.values())
+        return table
 
     def _preview(self):
         shown = ", ".join(repr(symbol) for symbol in self.symbols[:5].tolist())

@@ -6,7 +6,7 @@ import pytest
 import skchmm
 from skchmm._kernels.data.normal import diagonal_log_densities, full_log_densities
 from skchmm._kernels.data.statistics import diagonal_moments, outer_moments
-from skchmm._kernels.data.symbols import code_run
+from skchmm._kernels.data.symbols import code_letters, code_run
 from skchmm._kernels.discrete.two_ended import two_ended
 from skchmm._kernels.shared.layout import taken_together
 from skchmm._kernels.simd import instructions
@@ -376,3 +376,26 @@ def test_codes_of_whole_numbers(dtype):
         assert code_run(column, -3, 8) is None
     assert code_run(np.array([info.max], dtype=dtype), int(info.min), 8) is None
     np.testing.assert_array_equal(code_run(np.array([info.max], dtype=dtype), info.max - 2, 3), [2])
+
+
+def test_codes_of_letters():
+    table = np.full(0x1F601, -1, dtype=np.int32)
+    table[[ord(letter) for letter in "ACGT\0\U0001f600"]] = range(6)
+    known = np.array(["A", "C", "G", "T", "", "\U0001f600"])
+    order = np.random.default_rng(0).integers(0, 6, (40_001, 2))
+    columns = known[order]
+    columns.setflags(write=False)
+    for k in (0, 1):
+        for column in (columns[:, k], np.ascontiguousarray(columns[:, k]), columns[::-3, k]):
+            codes = code_letters(column, table)
+            assert codes.dtype == np.int32
+            np.testing.assert_array_equal(codes, order[:, k][:: -3 if len(column) < 40_000 else 1])
+    for stranger in ("N", "\U0010ffff"):
+        column = columns[:, 0].copy()
+        column[-1] = stranger
+        assert code_letters(column, table) is None
+    assert len(code_letters(known[:0], table)) == 0
+    with pytest.raises(ValueError, match="one character"):
+        code_letters(np.array(["AC"]), table)
+    with pytest.raises(ValueError, match="one character"):
+        code_letters(columns, table)

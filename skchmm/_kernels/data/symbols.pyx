@@ -1,5 +1,5 @@
-"""Codes of symbols that are consecutive whole numbers."""
-from libc.stdint cimport int32_t, int64_t, uint64_t
+"""Codes of symbols that are consecutive whole numbers, or letters."""
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 cimport numpy as cnp
 
@@ -26,7 +26,8 @@ cdef struct Job:
     const char *values
     int64_t stride               # in bytes
     int64_t first
-    int64_t n_symbols
+    int64_t n_symbols            # or rows of the table
+    const int32_t *table
     int64_t n
     int32_t *codes
     long outside                 # some value was; any thread may say so
@@ -63,23 +64,57 @@ cdef void number_long(void *job, int64_t k, int64_t thread) noexcept nogil:
     number(<const int64_t *> (<Job *> job).values, <Job *> job, k)
 
 
+cdef void look_up(void *shared, int64_t k, int64_t thread) noexcept nogil:
+    """The codes of a piece of letters."""
+    cdef Job *job = <Job *> shared
+    cdef int64_t t, begin = k * PIECE, end = min(begin + PIECE, job.n), n = job.n_symbols
+    cdef int32_t code, outside = 0
+    cdef uint32_t point
+    for t in range(begin, end):
+        point = (<const uint32_t *> (job.values + t * job.stride))[0]
+        code = job.table[point] if point < n else -1
+        outside |= code
+        job.codes[t] = code
+    if outside < 0:
+        ATOMIC_SWAP(&job.outside, True)
+
+
+cdef cnp.ndarray open_job(cnp.ndarray column, Job *job):
+    """Read the column, aligned; room for the codes."""
+    cdef cnp.npy_intp n = cnp.PyArray_SIZE(column)
+    codes = cnp.PyArray_EMPTY(1, &n, cnp.NPY_INT32, 0)
+    job.values, job.stride = cnp.PyArray_BYTES(column), cnp.PyArray_STRIDE(column, 0)
+    job.codes, job.outside, job.n = <int32_t *> cnp.PyArray_DATA(codes), False, n
+    return codes
+
+
+def code_letters(cnp.ndarray column,       # IN, strings of one character
+                 const int32_t[::1] table):  # IN, the code of each code point, or -1
+    """Number letters; None where there is one without a code."""
+    cdef Job job
+    if cnp.PyArray_NDIM(column) != 1 or column.dtype != "U1":
+        raise ValueError("code_letters takes a 1-d array of strings of one character.")
+    if not cnp.PyArray_ISALIGNED(column):
+        column = column.copy()
+    codes = open_job(column, &job)
+    job.table, job.n_symbols = &table[0] if table.shape[0] else NULL, table.shape[0]
+    with nogil:
+        share(look_up, &job, (job.n + PIECE - 1) // PIECE)
+    return None if job.outside else codes
+
+
 def code_run(cnp.ndarray column,       # IN, int32 or int64
              int64_t first,
              int64_t n_symbols):
     """Number the symbols first, first + 1, ... from 0; None where there is another one."""
-    cdef cnp.npy_intp n = cnp.PyArray_SIZE(column)
     cdef bint short = cnp.PyArray_ITEMSIZE(column) == sizeof(int32_t)
     cdef Job job
     if cnp.PyArray_NDIM(column) != 1 or column.dtype not in TAKEN:
         raise ValueError("code_run takes a 1-d array of int32 or int64.")
-    codes = cnp.PyArray_EMPTY(1, &n, cnp.NPY_INT32, 0)
-    if n == 0:
-        return codes
     if not cnp.PyArray_ISALIGNED(column):
         column = column.copy()
-    job.values, job.stride = cnp.PyArray_BYTES(column), cnp.PyArray_STRIDE(column, 0)
-    job.first, job.n_symbols, job.n = first, n_symbols, n
-    job.codes, job.outside = <int32_t *> cnp.PyArray_DATA(codes), False
+    codes = open_job(column, &job)
+    job.first, job.n_symbols = first, n_symbols
     with nogil:
-        share(number_short if short else number_long, &job, (n + PIECE - 1) // PIECE)
+        share(number_short if short else number_long, &job, (job.n + PIECE - 1) // PIECE)
     return None if job.outside else codes
