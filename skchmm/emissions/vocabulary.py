@@ -4,7 +4,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from .._kernels.data.symbols import TAKEN, code_letters, code_run
+from .._kernels.data.symbols import TAKEN, cells_in_context, code_letters, code_run
 from .._numbers import is_whole
 from ..sequences.forms import PLAIN
 from ..sequences.values import as_array, is_missing, missing_in, of_series, plain
@@ -319,17 +319,9 @@ def sizes_of(vocabularies, order):
 
 def number_cells(codes, offsets, n_symbols, order):
     """Number of the (context, symbol) pair of each step; missing symbols get the last number."""
-    context = np.zeros(len(codes), dtype=np.int64)
-    offsets = np.array([0, len(codes)]) if offsets is None else np.asarray(offsets)
-    position = np.arange(len(codes)) - np.repeat(offsets[:-1], np.diff(offsets))
-    known = np.ones(len(codes), dtype=bool)
-    for back in range(1, order + 1):
-        before = np.full(len(codes), -1, dtype=np.int64)
-        before[back:] = codes[:-back]
-        known &= (position >= back) & (before >= 0)
-        context += (n_symbols + 1) ** (back - 1) * np.where(known, before, n_symbols)
-    missing = (n_symbols + 1) ** order * n_symbols
-    return np.where(codes >= 0, context * n_symbols + codes, missing)
+    offsets = np.array([0, len(codes)] if offsets is None else offsets, dtype=np.int64)
+    codes, last = codes.astype(np.int32, copy=False), n_cells(n_symbols, order)
+    return cells_in_context(codes, offsets, n_symbols, order, last)
 
 
 def compress(cells, sizes):

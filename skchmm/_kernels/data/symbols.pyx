@@ -1,4 +1,4 @@
-"""Codes of symbols that are consecutive whole numbers, or letters."""
+"""Codes of symbols that are consecutive whole numbers, or letters; their cells in context."""
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 cimport numpy as cnp
@@ -118,3 +118,24 @@ def code_run(cnp.ndarray column,       # IN, int32 or int64
     with nogil:
         share(number_short if short else number_long, &job, (job.n + PIECE - 1) // PIECE)
     return None if job.outside else codes
+
+
+def cells_in_context(const int32_t[::1] codes,     # IN, -1: missing
+                     const int64_t[::1] offsets,   # IN
+                     int64_t n_symbols, int64_t order,
+                     int64_t last):                # IN, the number of missing symbols
+    """Number of the (context, symbol) pair of each step; missing symbols get the last one."""
+    cdef int64_t s, t, back, context, radix, base = n_symbols + 1
+    cdef bint known
+    found = np.empty(codes.shape[0], dtype=np.int32)
+    cdef int32_t[::1] cells = found
+    with nogil:
+        for s in range(offsets.shape[0] - 1):
+            for t in range(offsets[s], offsets[s + 1]):
+                context, radix, known = 0, 1, True
+                for back in range(1, order + 1):
+                    known = known and t - back >= offsets[s] and codes[t - back] >= 0
+                    context += radix * (codes[t - back] if known else n_symbols)
+                    radix *= base
+                cells[t] = <int32_t> (context * n_symbols + codes[t] if codes[t] >= 0 else last)
+    return found

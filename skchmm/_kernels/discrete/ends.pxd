@@ -62,6 +62,8 @@ cdef extern from "discrete/two_ended_steps.h" nogil:
     void sweep_run(int64_t n, const Shape *shape, int mode, End *ahead, End *back)
     bint convert(int64_t n, int64_t n_states, const double *rows, double log_lossy, double *out,
                  double *tops)
+    void put_by_state(int64_t n, int64_t n_states, const int32_t *first, const double *rows,
+                      int64_t stride, double *out, int64_t out_stride)
 
 
 cdef struct Kept:
@@ -159,6 +161,9 @@ cdef inline void add_up(const Sweep *w, const End *end, int64_t n) noexcept nogi
     cdef double *gamma = w.gamma + end.at * w.S
     cdef const double *row = end.out
     if end.step == 0:
+        return
+    if w.S <= MOST and w.n_others == 0:
+        put_by_state(n, w.S, w.first, row, end.step * end.out_stride, gamma, end.step * w.S)
         return
     for _step in range(n):
         for k in range(w.S):

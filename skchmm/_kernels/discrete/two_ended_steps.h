@@ -16,6 +16,7 @@
 #define sweep_run(...) DISPATCH_VECTORS(sweep_run)(__VA_ARGS__)
 #define weigh(...) DISPATCH_VECTORS(weigh)(__VA_ARGS__)
 #define convert(...) DISPATCH_VECTORS(convert)(__VA_ARGS__)
+#define put_by_state(...) DISPATCH_VECTORS(put_by_state)(__VA_ARGS__)
 
 #else
 
@@ -105,6 +106,37 @@ TARGET static int NAME(convert)(int64_t n, int64_t n_states, const double *rows,
     default: return CONVERT(n_states);
     }
 #undef CONVERT
+}
+
+/* Rows of n steps by place, for at most 16 states: `first` is the place of each, or -1. Steps are a stride
+ * apart, which may be negative. */
+TARGET static void NAME(put_by_state)(int64_t n, int64_t n_states, const int32_t *first,
+                                      const double *rows, int64_t stride, double *out,
+                                      int64_t out_stride)
+{
+    const W8 zero = SPREAD(0.0);
+    W8 second_half[2], some[2];
+    SPOTS spots[2];
+    for (int v = 0; v < 2; v++) {
+        int32_t at[8];
+        double masks[16] = {0.0};
+        for (int k = 0; k < 8; k++) {
+            const int32_t place = 8 * v + k < n_states ? first[8 * v + k] : -1;
+            at[k] = place < 0 ? 0 : place % 8;
+            memset(masks + k, place >= 8 ? 0xFF : 0, sizeof(double));
+            memset(masks + 8 + k, place >= 0 ? 0xFF : 0, sizeof(double));
+        }
+        spots[v] = SPOTS_AT(at);
+        second_half[v] = LOAD(masks);
+        some[v] = LOAD(masks + 8);
+    }
+    for (int64_t i = 0; i < n; i++, rows += stride, out += out_stride) {
+        const W8 here = LOAD(rows), there = LOAD(rows + 8);
+        for (int v = 0; v < 2 && 8 * v < n_states; v++) {
+            W8 x = SELECT(second_half[v], TAKEN(there, spots[v]), TAKEN(here, spots[v]));
+            STORE_HEAD(out + 8 * v, SELECT(some[v], x, zero), n_states - 8 * v);
+        }
+    }
 }
 
 /* One step of one end; what comes first is constants of the compiler: K terms (0: as many as there are
