@@ -99,7 +99,8 @@ class ScoredChain:
 
         Returns the table, and whether its columns are nodes.
         """
-        if frames.index is None or 4 * len(table) > frames.n_steps:
+        index = frames.index
+        if index is None or 4 * len(table) > len(index):
             return table, False
         return self.graph.layout.by_node(table), True
 

@@ -164,10 +164,10 @@ def work_through(prepare, frames, offsets, n_jobs, row_bytes, *, counts=False, a
     alone : callable or None
         alone(frames, offsets) says whether lanes are not the best for such frames.
     """
-    order_of_all = lanes_order(offsets, row_bytes)
     n_threads = threads_of(n_jobs, offsets[-1])
-    if len(offsets) == 2 and order_of_all is None and n_threads == 1:
+    if len(offsets) == 2 <= settings.lanes_fill and n_threads == 1:
         return [prepare(frames.whole(), offsets, None, 0, 1)()]
+    order_of_all = lanes_order(offsets, row_bytes)
 
     def run(part, begin, end, n_threads):
         cut, order = _cut(offsets, begin, end), order_of_all

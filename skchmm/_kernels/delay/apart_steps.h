@@ -43,11 +43,11 @@ TARGET INLINE WIDE NAME(wide_products)(const Scaled *c, int64_t n, const double 
                                        const int32_t *rows, WIDE run, double *products, double *sizes,
                                        double *inverses)
 {
-    const W8 one = SPREAD(1.0), step = LOAD(c->step), beyond = NAME(lanes_from)(c->S);
+    const W8 step = LOAD(c->step), beyond = NAME(lanes_from)(c->S);
     for (int64_t i = 0; i < n; i++) {
         STORE(products + 8 * i, run.x);
         STORE(sizes + 8 * i, run.e);
-        STORE(inverses + 8 * i, DIV(one, run.x));
+        STORE(inverses + 8 * i, INVERSE(run.x));
         run.x = MUL(run.x, NAME(factor)(emit + (rows ? rows[i] : i) * c->S, c->S, beyond, step));
         run.e = ADD(run.e, EXPONENT(run.x));
         run.x = FRACTION(run.x);

@@ -6,6 +6,8 @@
 #define LEAST_ALONE 1e-280      /* of emissions: less is no number next to weights, */
 #define LEAST_IN_GROUPS 1e-100  /* nor are products with others where it is less than this */
 
+#define ROWS_AT_ONCE 64
+
 #define STEPS "delay/plain_steps.h"
 #include "simd/each.h"
 
@@ -13,35 +15,35 @@
 
 #else
 
+#include "simd/rows.h"
+
 /* Rows of log-likelihoods as numbers, divided by their maxima, whose sum is added to total. Returns 2
  * where none is below LEAST_IN_GROUPS, 1 where none is below LEAST_ALONE, else 0. */
 TARGET static int NAME(plain_convert)(int64_t n, int64_t n_states, const double *rows, double *out,
                                       double *total)
 {
     const W8 least = SPREAD(log(LEAST_ALONE)), small = SPREAD(log(LEAST_IN_GROUPS));
-    int64_t size = n * n_states, i = 0;
     int fine = 0xFF, large = 0xFF;
-    double sum = 0.0;
-    for (int64_t t = 0; t < n; t++) {
-        const double *row = rows + t * n_states;
-        double top = row[0];
-        for (int64_t k = 1; k < n_states; k++)
-            top = row[k] > top ? row[k] : top;
-        sum += top;
-        for (int64_t k = 0; k < n_states; k++)
-            out[t * n_states + k] = row[k] - top;
-    }
-    *total += sum;
-    for (; i + 8 <= size; i += 8) {
-        W8 x = LOAD(out + i);
-        fine &= ABOVE(x, least);
-        large &= ABOVE(x, small);
-        STORE(out + i, NAME(exp_within)(MAX(x, least)));
-    }
-    for (; i < size; i++) {
-        fine = out[i] > log(LEAST_ALONE) ? fine : 0;
-        large = out[i] > log(LEAST_IN_GROUPS) ? large : 0;
-        out[i] = exp(out[i]);
+    double tops[ROWS_AT_ONCE];
+    for (int64_t t = 0; t < n; t += ROWS_AT_ONCE) {
+        const int64_t some = n - t < ROWS_AT_ONCE ? n - t : ROWS_AT_ONCE, size = some * n_states;
+        double *here = out + t * n_states, sum = 0.0;
+        int64_t i = 0;
+        NAME(rows_less_tops)(some, n_states, rows + t * n_states, here, tops);
+        for (int64_t r = 0; r < some; r++)
+            sum += tops[r];
+        *total += sum;
+        for (; i + 8 <= size; i += 8) {
+            W8 x = LOAD(here + i);
+            fine &= ABOVE(x, least);
+            large &= ABOVE(x, small);
+            STORE(here + i, NAME(exp_within)(MAX(x, least)));
+        }
+        for (; i < size; i++) {
+            fine = here[i] > log(LEAST_ALONE) ? fine : 0;
+            large = here[i] > log(LEAST_IN_GROUPS) ? large : 0;
+            here[i] = exp(here[i]);
+        }
     }
     return fine != 0xFF ? 0 : large == 0xFF ? 2 : 1;
 }

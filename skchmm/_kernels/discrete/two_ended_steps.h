@@ -24,6 +24,7 @@
 #include "discrete/end_lines.h"
 #include "discrete/end_marginals.h"
 #include "simd/exp.h"
+#include "simd/rows.h"
 
 /* Of logarithms of ratios; lanes that are neither above log_lossy nor -inf are not fine. */
 TARGET INLINE W8 NAME(probabilities)(W8 ratio, double log_lossy, int *fine)
@@ -33,79 +34,21 @@ TARGET INLINE W8 NAME(probabilities)(W8 ratio, double log_lossy, int *fine)
     return PICK(ratio, lossy, NAME(exp_within)(ratio), SPREAD(0.0));
 }
 
-/* The largest number of each of 8 rows, one per lane. Without care, up to 8 numbers beyond a row are
- * read; where there are only n rows, the last stands for the others. */
-TARGET INLINE W8 NAME(largest_of_rows)(const int care, const int64_t n_states, int64_t n,
-                                       const double *rows)
-{
-    W8 top = SPREAD(-INFINITY);
-    for (int64_t k = 0; k < n_states; k += 8) {
-        W8 x[8];
-        for (int64_t i = 0; i < 8; i++)
-            x[i] = care ? HEAD(rows + (i < n ? i : n - 1) * n_states + k, n_states - k)
-                        : LOAD(rows + i * n_states + k);
-        TRANSPOSE(x);
-        for (int64_t i = 0; i < 8 && i < n_states - k; i++)
-            top = MAX(top, x[i]);
-    }
-    return top;
-}
-
-/* convert, where n_states is a constant of the compiler, or not. First all maxima, then all exponentials:
- * 8 of either do not wait for the others, but those of a row wait for its maximum. */
-TARGET INLINE int NAME(convert_rows)(const int64_t n_states, int64_t n, const double *rows,
-                                     double log_lossy, double *out, double *tops)
-{
-    const W8 none = SPREAD(-INFINITY), zero = SPREAD(0.0);
-    int32_t row_of[8 * MOST_PLACES];
-    SPOTS spots[MOST_PLACES];
-    int fine = 0xFF;
-    int64_t t = 0;
-    for (int32_t i = 0; i < 8; i++)
-        for (int64_t k = 0; k < n_states; k++)
-            row_of[i * n_states + k] = i;
-    for (int64_t k = 0; k < n_states; k++)
-        spots[k] = SPOTS_AT(row_of + 8 * k);
-    for (; n_states <= 8 && (n - t) * n_states >= 7 * n_states + 8; t += 8)
-        STORE(tops + t, NAME(largest_of_rows)(0, n_states, 8, rows + t * n_states));
-    for (; t < n; t += 8) {
-        const int64_t some = n - t < 8 ? n - t : 8;
-        STORE_HEAD(tops + t, NAME(largest_of_rows)(1, n_states, some, rows + t * n_states), some);
-    }
-    for (t = 0; t + 8 <= n; t += 8, rows += 8 * n_states, out += 8 * n_states) {
-        const W8 found = LOAD(tops + t), top = PICK(found, none, found, zero);
-        for (int64_t k = 0; k < n_states; k++) {
-            const W8 ratio = SUB(LOAD(rows + 8 * k), TAKEN(top, spots[k]));
-            STORE(out + 8 * k, NAME(probabilities)(ratio, log_lossy, &fine));
-        }
-    }
-    if (t < n) {
-        const W8 found = HEAD(tops + t, n - t), top = PICK(found, none, found, zero);
-        for (int64_t k = 0, left = (n - t) * n_states; left > 0; k++, left -= 8) {
-            const W8 ratio = SUB(HEAD(rows + 8 * k, left), TAKEN(top, spots[k]));
-            STORE_HEAD(out + 8 * k, NAME(probabilities)(ratio, log_lossy, &fine), left);
-        }
-    }
-    return fine != 0xFF;
-}
-
 /* Rows of log-likelihoods, divided by their maximum, as probabilities; the maxima go to tops. Whether
  * some element is not fine. */
 TARGET static int NAME(convert)(int64_t n, int64_t n_states, const double *rows, double log_lossy,
                                 double *out, double *tops)
 {
-#define CONVERT(S) NAME(convert_rows)(S, n, rows, log_lossy, out, tops)
-    switch (n_states) {
-    case 2: return CONVERT(2);
-    case 3: return CONVERT(3);
-    case 4: return CONVERT(4);
-    case 5: return CONVERT(5);
-    case 6: return CONVERT(6);
-    case 7: return CONVERT(7);
-    case 8: return CONVERT(8);
-    default: return CONVERT(n_states);
-    }
-#undef CONVERT
+    const int64_t size = n * n_states;
+    int64_t k = 0;
+    int fine = 0xFF;
+    NAME(rows_less_tops)(n, n_states, rows, out, tops);
+    for (; k + 8 <= size; k += 8)
+        STORE(out + k, NAME(probabilities)(LOAD(out + k), log_lossy, &fine));
+    if (k < size)
+        STORE_HEAD(out + k, NAME(probabilities)(HEAD(out + k, size - k), log_lossy, &fine),
+                   size - k);
+    return fine != 0xFF;
 }
 
 /* Rows of n steps by place, for at most 16 states: `first` is the place of each, or -1. Steps are a stride

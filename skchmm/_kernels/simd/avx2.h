@@ -77,6 +77,8 @@ PAIRWISE(add)
 PAIRWISE(sub)
 PAIRWISE(mul)
 PAIRWISE(div)
+AVX2 Vector_avx2 inverse_avx2(Vector_avx2 x)
+{ return div_avx2(spread_avx2(1.0), x); }
 PAIRWISE(max)
 PAIRWISE(min)
 #undef PAIRWISE

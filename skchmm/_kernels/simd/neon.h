@@ -70,6 +70,8 @@ PAIRWISE(add, SUM_OF)
 PAIRWISE(sub, DIFFERENCE_OF)
 PAIRWISE(mul, PRODUCT_OF)
 PAIRWISE(div, QUOTIENT_OF)
+NEON Vector_neon inverse_neon(Vector_neon x)
+{ return div_neon(spread_neon(1.0), x); }
 PAIRWISE(max, LARGER_OF)
 PAIRWISE(min, SMALLER_OF)
 PAIRWISE(least, LEAST_OF)

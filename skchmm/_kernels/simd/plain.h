@@ -32,6 +32,8 @@ static inline Vector_plain mul_plain(Vector_plain a, Vector_plain b)
 { EACH a.x[i] *= b.x[i]; return a; }
 static inline Vector_plain div_plain(Vector_plain a, Vector_plain b)
 { EACH a.x[i] /= b.x[i]; return a; }
+static inline Vector_plain inverse_plain(Vector_plain x)
+{ return div_plain(spread_plain(1.0), x); }
 static inline Vector_plain fma_plain(Vector_plain a, Vector_plain b, Vector_plain c)
 { EACH c.x[i] += a.x[i] * b.x[i]; return c; }
 static inline Vector_plain max_plain(Vector_plain a, Vector_plain b)

@@ -62,6 +62,7 @@
 #define SUB NAME(sub)
 #define MUL NAME(mul)
 #define DIV NAME(div)
+#define INVERSE NAME(inverse)           /* (x): 1 / x, to the last bit but one, for 1 <= x < 2 */
 #define FMA NAME(fma)                   /* (a, b, c): a b + c */
 #define MAX NAME(max)
 #define MIN NAME(min)
