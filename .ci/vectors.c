@@ -2,8 +2,8 @@
  *
  *     cc -O2 -DOTHER=avx2 -I skchmm/_kernels .ci/vectors.c -lm && ./a.out
  *
- * Results must have the same bits, except where one of them fuses a product and a sum, and for LEAST,
- * whose last bit is nobody's concern. */
+ * Results must have the same bits, except where one of them fuses a product and a sum, and for LEAST
+ * and INVERSE, whose last bit is nobody's concern. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -97,6 +97,7 @@ static void near(const char *name, const double *x, const double *y)
 #define UP_OF(isa) up_##isa(a, b)
 #define DOWN_OF(isa) down_##isa(a, b)
 #define TAKEN_OF(isa) taken_##isa(a, spots_at_##isa(at))
+#define INVERSE_OF(isa) inverse_##isa(load_##isa(fractions))
 #define FMA_OF(isa) fma_##isa(load_##isa(small), load_##isa(small + 1), load_##isa(small))
 #define ABOVE_OF(isa) above_##isa(a, b)
 #define EQUAL_OF(isa) equal_##isa(a, y[0])
@@ -123,6 +124,7 @@ typedef struct { double head[8], turned[64]; uint8_t bytes[8], numbers[8]; } Sto
 ATTRIBUTES static void round_of_checks(void)
 {
     double x[8], y[8], z[8], w[8], small[9], whole[8], positive[8], last_bits[8], sums[8], counts[8];
+    double fractions[8];
     double square[64];
     int32_t at[8];
     int64_t n = rand() % 10;
@@ -138,6 +140,7 @@ ATTRIBUTES static void round_of_checks(void)
         positive[i] = ldexp(1.0 + rand() / (double)RAND_MAX, rand() % 400 - 200);
         sums[i] = rand() % 3 ? positive[i] * (rand() / (double)RAND_MAX) : 0.0;
         last_bits[i] = NUMBER + rand() % 256;
+        fractions[i] = 1.0 + rand() / (RAND_MAX + 1.0);
         at[i] = rand() % 8;
     }
     for (int i = 0; i < 9; i++)
@@ -177,6 +180,9 @@ ATTRIBUTES static void round_of_checks(void)
     OF_PLAIN(first, LEAST_OF)
     OF_OTHER(second, LEAST_OF)
     near("least", first, second);
+    OF_PLAIN(first, INVERSE_OF)
+    OF_OTHER(second, INVERSE_OF)
+    near("inverse", first, second);
     r = results;
     STORED(plain)
     r = results + 1;
