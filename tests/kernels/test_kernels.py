@@ -6,7 +6,7 @@ import pytest
 import skchmm
 from skchmm._kernels.data.normal import diagonal_log_densities, full_log_densities
 from skchmm._kernels.data.statistics import diagonal_moments, outer_moments
-from skchmm._kernels.data.symbols import code_letters, code_run
+from skchmm._kernels.data.symbols import cells_in_context, code_letters, code_run
 from skchmm._kernels.discrete.two_ended import two_ended
 from skchmm._kernels.shared.layout import taken_together
 from skchmm._kernels.simd import instructions
@@ -399,3 +399,10 @@ def test_codes_of_letters():
         code_letters(np.array(["AC"]), table)
     with pytest.raises(ValueError, match="one character"):
         code_letters(columns, table)
+
+
+@pytest.mark.parametrize("offsets", [[0, 2], [1, 3], [0, 4], [0, 5, 3], [0, -1, 3], [0], []])
+def test_contexts_of_sequences_that_are_not_there(offsets):
+    codes = np.array([0, 1, 0], dtype=np.int32)
+    with pytest.raises(ValueError, match="offsets must rise from 0 to 3"):
+        cells_in_context(codes, np.array(offsets, dtype=np.int64), 2, 1, 6)

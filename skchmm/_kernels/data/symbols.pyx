@@ -127,6 +127,11 @@ def cells_in_context(const int32_t[::1] codes,     # IN, -1: missing
     """Number of the (context, symbol) pair of each step; missing symbols get the last one."""
     cdef int64_t s, t, back, context, radix, base = n_symbols + 1
     cdef bint known
+    cdef bint right = offsets.shape[0] > 0 and offsets[0] == 0
+    for s in range(offsets.shape[0] - 1):
+        right = right and offsets[s] <= offsets[s + 1]
+    if not (right and offsets[offsets.shape[0] - 1] == codes.shape[0]):
+        raise ValueError(f"offsets must rise from 0 to {codes.shape[0]}, the number of rows.")
     found = np.empty(codes.shape[0], dtype=np.int32)
     cdef int32_t[::1] cells = found
     with nogil:
