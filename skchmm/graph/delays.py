@@ -82,14 +82,15 @@ class Delays:
         onward = np.full(graph.n_nodes, -1, dtype=np.int64)
         onward[graph.sources] = np.arange(len(graph.sources))
         self.through = onward[heads]
-        self.onward = onward[np.concatenate([line[:-1] for line in lines])]
+        passed = np.concatenate([line[:-1] for line in lines])
+        self.onward = onward[passed]
         self.lines = Lines(
             graph.n_states, n_plain // WIDTH, nodes,
             np.where(nodes >= 0, graph.node_states[nodes], -1), place,
             np.searchsorted(targets, np.arange(len(nodes) + 1)), sources, kept,
             lengths, place[tails], self.through,
             np.searchsorted(place[tails][by_tail], np.arange(len(nodes) + 1)), by_tail,
-            np.concatenate([line[:-1] for line in lines]), self.blocks, self.back,
+            passed, graph.log_final[passed], self.blocks, self.back,
         )  # fmt: skip
 
 

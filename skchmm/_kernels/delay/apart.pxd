@@ -5,6 +5,7 @@ products shrink so fast that exponents which stay as they are would not last for
 """
 from libc.math cimport frexp
 from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memset
 
 from ..shared.interrupt cimport stopped
 from ..shared.memory cimport Memory
@@ -29,12 +30,15 @@ cdef extern from "delay/apart_steps.h" nogil:
         double e[8]
         double run[8]
         double run_e[8]
+        int64_t block
+        double rest[8]
     void apart_ahead(Apart *, int64_t batch, int64_t t, int64_t n, const double *emit,
                      const int32_t *rows)
     void apart_mass(const Apart *, double *x, double *e)
     void apart_back(Apart *, int64_t batch, int64_t t, int64_t n, const double *emit,
                     const int32_t *rows)
-    void scaled_window(const Scaled *, const double *tails, double *enter, int64_t stride,
+    void scaled_window(const Scaled *, int64_t begin, int64_t end, const double *tails,
+                       double *enter, const double *rest, int64_t stride, int64_t live,
                        double *gamma)
 
 
@@ -74,7 +78,7 @@ cdef inline bint apart_sequence(Apart *a, ScaledWork *w, const Model *p, int64_t
     """Likelihood and, if asked for, posteriors; False: emissions are too small."""
     cdef Scaled *f = &w.f
     cdef const int32_t *rows = p.rows + origin if p.n_rows else NULL
-    cdef int64_t S = p.g.n_states, t = 0, n, batch = 0
+    cdef int64_t S = p.g.n_states, t = 0, n, batch = 0, begin, end = T
     cdef double total = 0.0, x = 0.0, e = NOTHING
     cdef double *emit = p.plain
     f.T = T
@@ -97,6 +101,8 @@ cdef inline bint apart_sequence(Apart *a, ScaledWork *w, const Model *p, int64_t
     apart_mass(a, &x, &e)
     if not norm_by(f, total, x, e, log_z) or gamma == NULL:
         return True
+    a.block = (T - 1) // f.delay * f.delay
+    memset(a.rest, 0, sizeof(a.rest))
     while batch > 0:
         batch -= 1
         n = t
@@ -104,7 +110,11 @@ cdef inline bint apart_sequence(Apart *a, ScaledWork *w, const Model *p, int64_t
         n -= t
         apart_back(a, batch, t, n, p.plain if p.n_rows else gamma + t * S,
                    rows + t if p.n_rows else NULL)
+        # Of the blocks that are done, while they are at hand: each needs the one before it.
+        begin = (t + f.delay - 1) // f.delay * f.delay + f.delay if t > 0 else 0
+        if begin < end:
+            scaled_window(f, begin, end, a.rows, a.rows + 8, a.rows + 24, WIDE_ROW, a.live, gamma)
+            end = begin
         if stopped(p.watch, n):
             return True
-    scaled_window(f, a.rows, a.rows + 8, WIDE_ROW, gamma)
     return True

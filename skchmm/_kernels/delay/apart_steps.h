@@ -3,9 +3,9 @@
  * The recursions are those of delay/scaled.pxd. Here every number has an exponent of its own in every
  * step, x 2^e, so emissions may be as far apart as they like, and no step waits for a branch: what
  * is added up is brought to the larger exponent first. Exponents are whole numbers in doubles; x is 0
- * where e is about NOTHING, and nowhere else. What comes into tails is brought back to 1 <= x < 2
- * in every step, and tails where a batch of steps begins: within it they get no more than a few
- * additions and factors. */
+ * where e is about NOTHING, and nowhere else. Tails are brought back to 1 <= x < 2 where a batch of
+ * steps begins. What is added to them then comes from sums over edges, in which x is not far from 1: they
+ * are made at a level that changes where it would be. */
 #ifndef ISA
 #ifndef SKCHMM_DELAY_APART_STEPS_H
 #define SKCHMM_DELAY_APART_STEPS_H
@@ -13,6 +13,7 @@
 #include "delay/scaled_steps.h"
 
 #define WIDE_ROW 32             /* tails and what enters lines, then the exponents of both */
+#define HELD ldexp(1.0, 300)    /* numbers may be so much larger, or smaller, than their exponents say */
 
 typedef struct {
     const Scaled *c;            /* weights, and where paths end */
@@ -21,9 +22,11 @@ typedef struct {
     double *after_x, *after_e;  /* (after_mask + 1, 8): what follows */
     int64_t after_mask;
     double *runs;               /* (batches, 16): the products before each */
-    int64_t live;               /* the first batch after 0 in which something is in a tail */
+    int64_t live;               /* the first step after 0 in which something may be in a tail, or enter */
     double x[8], e[8];          /* tails, or what follows them, */
     double run[8], run_e[8];    /* and products */
+    int64_t block;              /* on the way back, where a block of `delay` steps begins, */
+    double rest[8];             /* and what enters in it from a step on; see scaled_window */
 } Apart;
 
 #define STEPS "delay/apart_steps.h"
@@ -55,23 +58,45 @@ TARGET INLINE WIDE NAME(wide_products)(const Scaled *c, int64_t n, const double 
     return run;
 }
 
-/* The sum over the edges from K places, or into them. */
-TARGET INLINE WIDE NAME(wide_edges)(const int K, const double *from, const double *sizes,
-                                    const W8 *weights, const W8 *edges)
+/* Where sums over edges are made: weights from sources of about 2^from to targets of 2^to. */
+typedef struct { W8 from, to, least, weights[8]; } NAME(Level);
+
+/* None yet: the first sources find one. */
+TARGET INLINE NAME(Level) NAME(no_level)(void)
+{ NAME(Level) level = {.from = SPREAD(NOTHING), .least = SPREAD(INFINITY)}; return level; }
+
+/* The level of sources x 2^e. What it takes for nothing is less than 2^-400 of a sum, as long as all sources
+ * are within 2^HELD of where they are now. */
+TARGET INLINE void NAME(find_level)(const int K, WIDE sources, const double *weights,
+                                    const double *edges, NAME(Level) *level)
 {
-    W8 size[8], even, odd;
-    for (int k = 0; k < K; k++)
-        size[k] = ADD(SPREAD(sizes[k]), edges[k]);
-    W8 top = MAX(MAX(size[0], size[1]), size[2]);
-    for (int k = 3; k < K; k++)
+    double sizes[8];
+    W8 size[8], top = SPREAD(2.0 * NOTHING);
+    level->from = NAME(normal)(sources.x, sources.e).e;
+    level->least = PICK(sources.x, SPREAD(0.0), SPREAD(1.0 / HELD), SPREAD(-1.0));
+    STORE(sizes, level->from);
+    for (int k = 0; k < K; k++) {
+        size[k] = ADD(SPREAD(sizes[k]), LOAD(edges + 8 * k));
         top = MAX(top, size[k]);
-    even = MUL(SPREAD(from[0]), LOWER(weights[0], SUB(size[0], top)));
-    odd = MUL(SPREAD(from[1]), LOWER(weights[1], SUB(size[1], top)));
-    for (int k = 2; k < K; k += 2)
-        even = FMA(SPREAD(from[k]), LOWER(weights[k], SUB(size[k], top)), even);
-    for (int k = 3; k < K; k += 2)
-        odd = FMA(SPREAD(from[k]), LOWER(weights[k], SUB(size[k], top)), odd);
-    WIDE r = {ADD(even, odd), top};
+    }
+    for (int k = 0; k < K; k++)
+        level->weights[k] = LOWER(LOAD(weights + 8 * k), SUB(size[k], top));
+    level->to = top;
+}
+
+/* The sum over the edges from K places, or into them; the level is found anew where sources have moved. */
+TARGET INLINE WIDE NAME(wide_edges)(const int K, WIDE sources, const double *weights,
+                                    const double *edges, NAME(Level) *level)
+{
+    const W8 most = SPREAD(HELD), far = SPREAD(900.0);
+    double from[8];
+    W8 here = LOWER(sources.x, MIN(SUB(sources.e, level->from), far));
+    if (RARELY(ABOVE(level->least, here) | ABOVE(here, most))) {
+        NAME(find_level)(K, sources, weights, edges, level);
+        here = LOWER(sources.x, MIN(SUB(sources.e, level->from), far));
+    }
+    STORE(from, here);
+    WIDE r = {NAME(edges_sum)(K, from, level->weights), level->to};
     return r;
 }
 
@@ -82,39 +107,24 @@ TARGET INLINE WIDE NAME(wide_ahead)(const int K, const Apart *a, int64_t t, int6
 {
     const Scaled *c = a->c;
     const W8 keep = LOAD(c->keep);
-    W8 weights[8], edges[8];
-    double from[8], sizes[8];
-    for (int k = 0; k < K; k++) {
-        weights[k] = LOAD(c->ahead + 8 * k);
-        edges[k] = LOAD(c->edges + 8 * k);
-    }
+    NAME(Level) level = NAME(no_level)();
     for (int64_t i = 0; i < 8 * n; i += 8, t++) {
         double *row = a->rows + WIDE_ROW * (t & a->mask);
-        STORE(from, MUL(x.x, LOAD(products + i)));
-        STORE(sizes, ADD(x.e, LOAD(product_sizes + i)));
-        WIDE enter = NAME(wide_edges)(K, from, sizes, weights, edges);
+        const W8 size = LOAD(product_sizes + i);
+        WIDE enter = {MUL(x.x, LOAD(products + i)), ADD(x.e, size)};
+        enter = NAME(wide_edges)(K, enter, c->ahead, c->edges, &level);
         x.x = MUL(x.x, keep);
-        if (t >= c->delay) {
-            const double *come = a->rows + WIDE_ROW * ((t - c->delay) & a->mask);
+        const int64_t since = t - c->delay;
+        if (since == 0 || since >= a->live) {
+            const double *come = a->rows + WIDE_ROW * (since & a->mask);
             x = NAME(sum_of)(x, NAME(wide)(come + 8, come + 24));
         }
-        enter = NAME(brought_back)(MUL(enter.x, LOAD(inverses + i)),
-                                   SUB(enter.e, LOAD(product_sizes + i)));
+        enter.x = MUL(enter.x, LOAD(inverses + i));
+        enter.e = SUB(enter.e, size);
         NAME(put)(row, row + 16, x);
         NAME(put)(row + 8, row + 24, enter);
     }
     return x;
-}
-
-/* n steps from step t on in which all paths are inside the lines that they began in. */
-TARGET INLINE void NAME(wide_inside)(const Apart *a, int64_t t, int64_t n)
-{
-    const WIDE nothing = NAME(nothing)();
-    for (; n > 0; n--, t++) {
-        double *row = a->rows + WIDE_ROW * (t & a->mask);
-        NAME(put)(row, row + 16, nothing);
-        NAME(put)(row + 8, row + 24, nothing);
-    }
 }
 
 /* A batch of n steps from step t on. */
@@ -125,10 +135,9 @@ TARGET static void NAME(apart_ahead)(Apart *a, int64_t batch, int64_t t, int64_t
     WIDE x = NAME(normal)(LOAD(a->x), LOAD(a->e)), run = NAME(wide)(a->run, a->run_e);
     NAME(put)(a->runs + 16 * batch, a->runs + 16 * batch + 8, run);
     run = NAME(wide_products)(a->c, n, emit, rows, run, products, sizes, inverses);
-    if (t + n <= a->c->delay && !ABOVE(x.x, SPREAD(0.0))) {
-        NAME(wide_inside)(a, t, n);
-        a->live = batch + 1;
-    } else
+    if (t + n <= a->c->delay && !ABOVE(x.x, SPREAD(0.0)))
+        a->live = t + n; /* all paths are inside the lines that they began in */
+    else
         x = BY_STATES(wide_ahead, a->c->S, a, t, n, products, sizes, inverses, x);
     NAME(put)(a->run, a->run_e, run);
     NAME(put)(a->x, a->e, x);
@@ -139,12 +148,18 @@ TARGET static void NAME(apart_mass)(const Apart *a, double *x, double *e)
 {
     const Scaled *c = a->c;
     const WIDE run = NAME(wide)(a->run, a->run_e);
-    WIDE inside = NAME(nothing)();
+    WIDE inside, sums[4]; /* that do not wait for each other */
     double terms[8], sizes[8];
-    for (int64_t t = c->T > c->delay ? c->T - c->delay : 0; t < c->T; t++) {
+    int64_t t = c->T > c->delay ? c->T - c->delay : 0;
+    for (int i = 0; i < 4; i++)
+        sums[i] = NAME(nothing)();
+    if (t == 0)
+        sums[0] = NAME(wide)(a->rows + 8, a->rows + 24);
+    for (t = t < a->live ? a->live : t; t < c->T; t++) {
         const double *row = a->rows + WIDE_ROW * (t & a->mask);
-        inside = NAME(sum_of)(inside, NAME(wide)(row + 8, row + 24));
+        sums[t & 3] = NAME(sum_of)(sums[t & 3], NAME(wide)(row + 8, row + 24));
     }
+    inside = NAME(sum_of)(NAME(sum_of)(sums[0], sums[1]), NAME(sum_of)(sums[2], sums[3]));
     inside.x = MUL(MUL(inside.x, run.x), LOAD(c->final_inside));
     NAME(put)(terms, sizes, inside);
     for (int64_t k = 0; k < c->S; k++)
@@ -155,19 +170,15 @@ TARGET static void NAME(apart_mass)(const Apart *a, double *x, double *e)
 }
 
 /* n steps back, the last of which is step t. */
-TARGET INLINE WIDE NAME(wide_back)(const int K, const Apart *a, int64_t t, int64_t n,
+TARGET INLINE WIDE NAME(wide_back)(const int K, Apart *a, int64_t t, int64_t n,
                                    const double *products, const double *product_sizes,
                                    const double *inverses, WIDE x)
 {
     const Scaled *c = a->c;
     const W8 keep = LOAD(c->keep), norm_x = SPREAD(c->norm_x), norm_e = SPREAD(c->norm_e);
     const WIDE beyond = NAME(normal)(MUL(LOAD(a->run), LOAD(c->final_inside)), LOAD(a->run_e));
-    W8 weights[8], edges[8];
-    double from[8], sizes[8];
-    for (int k = 0; k < K; k++) {
-        weights[k] = LOAD(c->back + 8 * k);
-        edges[k] = LOAD(c->edges_back + 8 * k);
-    }
+    NAME(Level) level = NAME(no_level)();
+    W8 rest = LOAD(a->rest);
     for (int64_t i = 8 * n - 8; i >= 0; i -= 8, t--) {
         double *row = a->rows + WIDE_ROW * (t & a->mask);
         const int64_t before = 8 * ((t - 1) & a->after_mask);
@@ -179,16 +190,24 @@ TARGET INLINE WIDE NAME(wide_back)(const int K, const Apart *a, int64_t t, int64
         W8 share = MUL(MUL(LOAD(row), norm_x), x.x);
         STORE(row, LOWER(share, ADD(ADD(LOAD(row + 16), norm_e), x.e)));
         share = MUL(MUL(LOAD(row + 8), norm_x), follow.x);
-        STORE(row + 8, LOWER(share, ADD(ADD(LOAD(row + 24), norm_e), follow.e)));
-        W8 size = LOAD(product_sizes + i);
-        STORE(from, MUL(follow.x, LOAD(inverses + i)));
-        STORE(sizes, SUB(follow.e, size));
-        WIDE enter = NAME(wide_edges)(K, from, sizes, weights, edges);
-        enter = NAME(brought_back)(MUL(enter.x, LOAD(products + i)), ADD(enter.e, size));
+        share = LOWER(share, ADD(ADD(LOAD(row + 24), norm_e), follow.e));
+        rest = ADD(rest, share);
+        STORE(row + 8, share);
+        STORE(row + 24, rest);
+        if (t == a->block) {
+            rest = SPREAD(0.0);
+            a->block -= c->delay;
+        }
+        const W8 size = LOAD(product_sizes + i);
+        WIDE enter = {MUL(follow.x, LOAD(inverses + i)), SUB(follow.e, size)};
+        enter = NAME(wide_edges)(K, enter, c->back, c->edges_back, &level);
+        enter.x = MUL(enter.x, LOAD(products + i));
+        enter.e = ADD(enter.e, size);
         x.x = MUL(x.x, keep);
         x = NAME(sum_of)(x, enter);
         NAME(put)(a->after_x + before, a->after_e + before, x);
     }
+    STORE(a->rest, rest);
     return x;
 }
 
@@ -198,7 +217,7 @@ TARGET static void NAME(apart_back)(Apart *a, int64_t batch, int64_t t, int64_t 
                                     const int32_t *rows)
 {
     const double *run = a->runs + 16 * batch;
-    if (batch > 0 && batch < a->live)
+    if (t > 0 && t < a->live)
         return; /* nothing is there */
     double products[8 * MOST_STEPS], sizes[8 * MOST_STEPS], inverses[8 * MOST_STEPS];
     WIDE x = NAME(wide)(a->x, a->e);

@@ -43,14 +43,13 @@ cdef inline bint make_compact(const Graph *g, const Core *core, const double *we
     while P < heads and core.nodes[P] >= 0:
         P += 1
     step, final = memory.table(L, 1), memory.table(L, 1)
+    if not core.ends_alike:
+        return False
     for l in range(L):
         step[l] = weights[core.through[l]]
         final[l] = g.final[core.inside[core.begin[l]]]
         if core.tail[l] >= heads or step[l] <= 0.0:
             return False
-        for k in range(core.begin[l], core.begin[l + 1]):
-            if g.final[core.inside[k]] != final[l]:
-                return False
     E = core.first[core.n_places]
     first = <int32_t *> memory.room((P + L + 1) * sizeof(int32_t))
     states = <int32_t *> memory.room((P + L) * sizeof(int32_t))

@@ -30,6 +30,8 @@ typedef struct {
     const int32_t *into;
     const int64_t *begin;    /* nodes of line l before its tail: inside[begin[l]] .. inside[begin[l + 1]] */
     const int32_t *inside;
+    int open;                /* whether a path may end in all of these, at no cost, */
+    int ends_alike;          /* and whether those of a line are all worth the same as ends */
     const int32_t *emit;     /* (blocks): where 8 emissions of a block begin in a row by state, or by place */
     int by_state;            /* which of the two */
 } Core;

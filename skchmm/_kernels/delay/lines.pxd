@@ -27,6 +27,8 @@ cdef extern from "delay/lines.h" nogil:
         const int32_t *into
         const int64_t *begin
         const int32_t *inside
+        bint open
+        bint ends_alike
         const int32_t *emit
         bint by_state
 

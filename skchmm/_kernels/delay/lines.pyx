@@ -19,10 +19,11 @@ cdef class Lines:
     `states` are those of the places, -1 where they were filled up. `direct` says whether there are
     two blocks of places, and in both place m is the one of state m. `uniform`: besides, all lines
     have one delay, tails have edges from themselves alone, and heads from tails: minimum durations.
+    `log_final` is what a path scores that ends in one of `inside`.
     """
 
     def __init__(self, n_states, n_plain, nodes, states, place, first, sources, edges, delay, tail,
-                 through, arriving, into, inside, blocks, back):
+                 through, arriving, into, inside, log_final, blocks, back):
         cdef Core *core = &self.core
         self.arrays = []
         core.n_plain, core.n_places, core.n_lines = n_plain, len(nodes), len(delay)
@@ -39,8 +40,10 @@ cdef class Lines:
         core.through = self.numbers(through)
         core.arriving, core.into = self.numbers(arriving), self.numbers(into)
         core.inside = self.numbers(inside)
-        core.delay = <const int64_t *> hold(self.arrays, delay, np.int64)
         begin = np.concatenate([[0], np.cumsum(delay)])
+        core.open = not log_final.any()
+        core.ends_alike = np.array_equal(log_final, np.repeat(log_final[begin[:-1]], delay))
+        core.delay = <const int64_t *> hold(self.arrays, delay, np.int64)
         core.begin = <const int64_t *> hold(self.arrays, begin, np.int64)
         by_block = np.reshape(states, (-1, 8))
         starts, lanes = by_block[:, 0], np.arange(8)

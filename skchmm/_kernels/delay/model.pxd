@@ -18,7 +18,6 @@ cdef extern from "delay/scaled_steps.h" nogil:
         const double *line_x
         const double *line_e
         bint impossible
-        bint open
         double *ring_x
         double *ring_e
         int64_t mask

@@ -69,7 +69,8 @@ cdef extern from "delay/scaled_steps.h" nogil:
     bint scaled_ahead(Scaled *, int64_t t, int64_t n, const double *emit, const int32_t *rows)
     void scaled_mass(const Scaled *, double *x, double *e)
     bint scaled_back(Scaled *, int64_t first, int64_t last, const double *emit, const int32_t *rows)
-    void scaled_window(const Scaled *, const double *tails, double *enter, int64_t stride,
+    void scaled_window(const Scaled *, int64_t begin, int64_t end, const double *tails,
+                       double *enter, const double *rest, int64_t stride, int64_t live,
                        double *gamma)
 
 
@@ -84,17 +85,6 @@ cdef struct ScaledWork:
     bint fits                    # whether the recursions are those of the graph,
     bint usable                  # and emissions not too far apart
     Scaled f
-
-
-cdef inline bint ends_alike(const Model *p) noexcept nogil:
-    """Whether a path may end in all nodes of a line, or in none."""
-    cdef const Core *c = p.core
-    cdef int64_t l, k
-    for l in range(c.n_lines):
-        for k in range(c.begin[l], c.begin[l + 1]):
-            if p.g.final[c.inside[k]] != p.g.final[c.inside[c.begin[l]]]:
-                return False
-    return True
 
 
 cdef inline int64_t ring_of(int64_t n) noexcept nogil:
@@ -112,7 +102,7 @@ cdef inline int open_scaled(ScaledWork *w, const Model *p, Memory memory, int64_
     cdef Scaled *f = &w.f
     cdef int64_t S = p.g.n_states, k, kept = min(longest, c.longest + 2 * BATCH)
     cdef double *factors
-    w.fits = p.fast and ends_alike(p) and (not again or longest <= KEPT_STEPS)
+    w.fits = p.fast and c.ends_alike and (not again or longest <= KEPT_STEPS)
     w.usable = False
     if not w.fits:
         return 0
@@ -246,5 +236,5 @@ cdef inline bint scaled_sequence(ScaledWork *w, const Model *p, int64_t origin, 
         if stopped(p.watch, GROUPS * BATCH):
             return True
         i = n - 1
-    scaled_window(f, f.tails, f.enter, 8, gamma)
+    scaled_window(f, 0, T, f.tails, f.enter, NULL, 8, 0, gamma)
     return True

@@ -10,6 +10,7 @@
 #include "delay/plain_steps.h"
 
 #define MOST_STEPS 64           /* of a group */
+#define WINDOW_STEPS 32         /* whose marginals are divided at once */
 #define LEAST_PRODUCT ldexp(1.0, -300) /* of the emissions of a group, but for a single step */
 #define FAR_ABOVE 150.0         /* exponents may be so much larger than those of a group */
 #define LARGEST_HELD ldexp(1.0, 450) /* of the numbers of a group, next to the 1 that it begins with */
@@ -424,28 +425,61 @@ TARGET static int NAME(scaled_back)(Scaled *f, int64_t first, int64_t last, cons
 }
 #undef GROUP
 
-/* delay_window for posteriors of tails and of entering lines, which are lost; rows are `stride` apart. */
-TARGET static void NAME(scaled_window)(const Scaled *f, const double *tails, double *enter, int64_t stride,
+/* Up to WINDOW_STEPS rows of 8, divided by their sums. */
+TARGET INLINE void NAME(marginals_of)(int64_t n, const double *rows, int64_t S, int64_t room,
+                                      double *gamma)
+{
+    double shares[WINDOW_STEPS];
+    for (int64_t i = 0; i < n; i += 8) {
+        W8 x[8];
+        for (int64_t k = 0; k < 8; k++)
+            x[k] = LOAD(rows + 8 * (i + k < n ? i + k : n - 1));
+        STORE(shares + i, NAME(one_over_sums)(x));
+    }
+    for (int64_t i = 0; i < n; i++) {
+        W8 row = MUL(LOAD(rows + 8 * i), SPREAD(shares[i]));
+        if (room - i * S >= 8)
+            STORE(gamma + i * S, row); /* the next rows are still to come */
+        else
+            STORE_HEAD(gamma + i * S, row, S);
+    }
+}
+
+/* delay_window for posteriors of tails and of entering lines, of blocks of `delay` steps; rows are
+ * `stride` apart. Of steps before `live`, but for the first, there are none: nothing is in a tail or enters.
+ * `rest` has the sums of what enters from a step on, to the end of its block; or is NULL, and they are put
+ * in its place. */
+TARGET static void NAME(scaled_window)(const Scaled *f, int64_t from, int64_t to, const double *tails,
+                                       double *enter, const double *rest, int64_t stride, int64_t live,
                                        double *gamma)
 {
-    const int64_t delay = f->delay, T = f->T, S = f->S;
-    for (int64_t begin = 0; begin < T; begin += delay) {
-        int64_t end = begin + delay < T ? begin + delay : T;
-        W8 sum = SPREAD(0.0), rest = sum;
+    const int64_t delay = f->delay, S = f->S;
+    double rows[8 * WINDOW_STEPS];
+    int64_t held = 0;
+    for (int64_t begin = from; begin < to; begin += delay) {
+        const int64_t end = begin + delay < to ? begin + delay : to;
+        W8 sum = SPREAD(0.0), later = sum;
         for (int64_t t = begin; t < end; t++) {
-            sum = ADD(sum, LOAD(enter + stride * t));
-            W8 all = ADD(sum, LOAD(tails + stride * t));
-            if (begin > 0 && t + 1 < begin + delay)
-                all = ADD(all, LOAD(enter + stride * (t - delay + 1)));
-            all = MUL(all, SPREAD(1.0 / TOTAL(all)));
-            if ((T - t) * S >= 8)
-                STORE(gamma + t * S, all); /* the next rows are still to come */
-            else
-                STORE_HEAD(gamma + t * S, all, S);
+            W8 all = sum;
+            if (t >= live || t == 0) {
+                sum = ADD(sum, LOAD(enter + stride * t));
+                all = ADD(sum, LOAD(tails + stride * t));
+            }
+            if (begin > 0) {
+                const int64_t since = t - delay + 1 < live ? live : t - delay + 1;
+                if (since < begin)
+                    all = ADD(all, LOAD((rest ? rest : enter) + stride * since));
+            }
+            STORE(rows + 8 * held++, all);
+            if (held == WINDOW_STEPS || t == to - 1) {
+                const int64_t first = t + 1 - held;
+                NAME(marginals_of)(held, rows, S, (to - first) * S, gamma + first * S);
+                held = 0;
+            }
         }
-        for (int64_t t = end - 1; t >= begin && end < T; t--) {
-            rest = ADD(rest, LOAD(enter + stride * t));
-            STORE(enter + stride * t, rest);
+        for (int64_t t = end - 1; !rest && t >= begin && end < to; t--) {
+            later = ADD(later, LOAD(enter + stride * t));
+            STORE(enter + stride * t, later);
         }
     }
 }

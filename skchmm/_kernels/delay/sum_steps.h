@@ -17,7 +17,6 @@ typedef struct {
     const double *x, *e;         /* weights by entry of the blocks */
     const double *line_x, *line_e; /* (lines): the transition within each */
     int impossible;              /* whether some emission is 0 */
-    int open;                    /* whether a path may end anywhere inside lines, at no cost */
     double *ring_x, *ring_e;     /* (mask + 1, lines): what went in, divided by the product by then */
     int64_t mask;
     double *run_x, *run_e;       /* (lines): the product of transitions and emissions so far */
@@ -161,7 +160,7 @@ TARGET INLINE WIDE NAME(coming_out)(const Sums *s, int64_t i, int64_t t)
 TARGET INLINE W8 NAME(ends)(const Sums *s, const double *final, int64_t i, int64_t k)
 {
     const Core *c = s->core;
-    if (s->open && c->same && k < c->same)
+    if (c->open && c->same && k < c->same)
         return SPREAD(1.0);
     double found[8];
     for (int64_t j = 0; j < 8; j++) {

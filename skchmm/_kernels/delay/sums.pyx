@@ -235,9 +235,6 @@ def delayed_sums(Layout layout,                    # IN
     open_apart(&apart, &scaled, &p, memory, longest, again)
     with nogil:
         faint = faint_off()
-        p.ahead.open = p.back.open = True
-        for k in range(core.begin[core.n_lines]):
-            p.ahead.open = p.back.open = p.ahead.open and p.g.final[core.inside[k]] == 1.0
         p.flags = 0
         if few:
             convert(&p, 0, p.n_rows, 0)

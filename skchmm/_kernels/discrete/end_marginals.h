@@ -36,10 +36,7 @@ TARGET INLINE void NAME(normalise)(const int K, const int V, const int band, con
             const double *row = joint + 8 * V * (i + k < n ? i + k : n - 1);
             x[k] = V > 1 ? ADD(LOAD(row), LOAD(row + 8)) : LOAD(row);
         }
-        TRANSPOSE(x);
-        W8 total = ADD(ADD(ADD(x[0], x[4]), ADD(x[2], x[6])),
-                       ADD(ADD(x[1], x[5]), ADD(x[3], x[7])));
-        W8 share = DIV(SPREAD(1.0), total);
+        W8 share = NAME(one_over_sums)(x);
         STORE(shares + i, share);
         *most = MAX(share, *most);
     }

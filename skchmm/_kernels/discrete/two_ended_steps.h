@@ -20,11 +20,12 @@
 
 #else
 
+#include "simd/exp.h"
+#include "simd/rows.h"
+
 #include "discrete/end_exponents.h"
 #include "discrete/end_lines.h"
 #include "discrete/end_marginals.h"
-#include "simd/exp.h"
-#include "simd/rows.h"
 
 /* Of logarithms of ratios; lanes that are neither above log_lossy nor -inf are not fine. */
 TARGET INLINE W8 NAME(probabilities)(W8 ratio, double log_lossy, int *fine)

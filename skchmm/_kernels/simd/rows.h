@@ -1,4 +1,12 @@
-/* Rows of numbers, less the largest of each, for one instruction set. */
+/* Rows of numbers: less the largest of each, and their sums; for one instruction set. */
+
+/* One over the sums of 8 rows, one per lane. */
+TARGET INLINE W8 NAME(one_over_sums)(W8 *x)
+{
+    TRANSPOSE(x);
+    return DIV(SPREAD(1.0), ADD(ADD(ADD(x[0], x[4]), ADD(x[2], x[6])),
+                                ADD(ADD(x[1], x[5]), ADD(x[3], x[7]))));
+}
 
 /* The largest number of each of 8 rows, one per lane. Without care, up to 8 numbers beyond a row are
  * read; where there are only n rows, the last stands for the others. */
