@@ -8,7 +8,7 @@ import pytest
 
 from skchmm import ConstrainedHMM
 from skchmm._kernels.simd import instructions
-from skchmm.constraints import AtMostVisits, ExactVisits, Precedence, Regex
+from skchmm.constraints import AtMostVisits, ExactVisits, MinDuration, Precedence, Regex
 from skchmm.emissions import Frames
 from skchmm.inference import sums
 from tests.inference.test_lanes import in_log_space
@@ -208,3 +208,34 @@ def test_many_controller_states(rule, instruction_sets):
         instructions.use_instruction_set(k)
         for frames in (Frames(table, index), Frames(table[index])):
             check(by_one_way("blocks", chain, frames, offsets, weights), truth, T)
+
+
+@pytest.mark.parametrize("scale", [5.0, 30.0])
+@pytest.mark.parametrize(
+    "rules",
+    [
+        [MinDuration(s, 700) for s in "abc"],
+        [MinDuration("a", 30), AtMostVisits("b", 20)],
+        AtMostVisits("a", 200),
+    ],
+    ids=["lines", "lines and levels", "levels"],
+)
+def test_lines_far_apart(rules, scale, instruction_sets):
+    """Many nodes that nothing has reached yet, and values that within a few steps move by more than
+    doubles hold: nothing is cut off on the way."""
+    rng = np.random.default_rng(0)
+    S, T = 3, 600
+    model = ConstrainedHMM.from_parameters(
+        rng.dirichlet(np.ones(S)), rng.dirichlet(np.ones(S), size=S), states=list("abc"),
+        constraints=rules,
+    )  # fmt: skip
+    chain, offsets = model._chain(), np.array([0, T])
+    frames = Frames(rng.normal(size=(T, S)) * scale)
+    truth = in_log_space(chain, frames, offsets)
+    for k in instruction_sets.values():
+        instructions.use_instruction_set(k)
+        with pytest.MonkeyPatch.context() as patch:
+            for other in ("delays", "lanes", "two_ended", "lanes_again"):
+                patch.setattr(sums.Sums, other, lambda self, chosen, *_: chosen)
+            found = chain.smooth(frames, offsets, counts=True)
+        check(found, truth, T)

@@ -5,13 +5,14 @@
 and beta(m) 2^exponent(m) is the row on the way back, so that the product of the two rows is what it
 was. They are 0 until a sum gets low; then each becomes that of the number at its node, or a little
 less than at a node before it, whichever is larger: so that what comes from there cannot overflow.
-What changes is noted, and taken back on the way back.
+Nodes that nothing has reached have one as well, if something can within a few steps, and when those
+are over all are made anew. What changes is noted, and taken back on the way back.
 """
 from libc.math cimport frexp, ldexp
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memcpy, memset
 
-from ..shared.layout cimport Blocks, Graph, blocks_of, edges_into
+from ..shared.layout cimport Blocks, Graph, blocks_of
 from ..shared.memory cimport Memory
 
 
@@ -19,18 +20,22 @@ cdef extern from "discrete/weigh_steps.h" nogil:
     const int *instructions
     void weigh_blocks(const Blocks *, const double *weights, const double *exponents, int back,
                       double *out)
-    double UNKNOWN, SLACK
-    int64_t ROUNDS
+    bint raise_blocks(const Blocks *, const double *weights, const double *row, bint on,
+                      double *exponents)
+    double UNKNOWN
+    int64_t STEPS_AHEAD, NEVER
 
 
 cdef struct Exponents:
     bint uneven                  # otherwise all are 0, and the weights as they were
+    int64_t until                # the step that needs new ones at the latest
     double *values               # by node
     double *fresh
     double *ahead                # weights by entry
     double *back
     double *kept                 # (chunks, stride), before each chunk
     uint8_t *kept_uneven
+    int64_t *kept_until
     int64_t n                    # changes in the chunk that is there
     int64_t most
     int64_t *at                  # the step of each
@@ -47,7 +52,8 @@ cdef inline int open_exponents(Exponents *x, const Graph *g, Memory memory, int6
     x.back = memory.table(1, n_back_entries)
     x.kept = memory.table(n_chunks, g.stride)
     x.kept_uneven = <uint8_t *> memory.room(n_chunks)
-    x.most = max(chunk // 4, 8)
+    x.kept_until = <int64_t *> memory.room(n_chunks * sizeof(int64_t))
+    x.most = chunk
     x.at = <int64_t *> memory.room(x.most * sizeof(int64_t))
     x.before = memory.table(x.most, g.stride)
     x.before_uneven = <uint8_t *> memory.room(x.most)
@@ -66,41 +72,39 @@ cdef inline void weigh(const Exponents *x, const Graph *g, const double *weights
 cdef inline void keep_exponents(const Exponents *x, int64_t stride, int64_t c) noexcept nogil:
     memcpy(x.kept + c * stride, x.values, stride * sizeof(double))
     x.kept_uneven[c] = x.uneven
+    x.kept_until[c] = x.until
 
 
 cdef inline void take_kept(Exponents *x, int64_t stride, int64_t c) noexcept nogil:
     if c > 0:
         memcpy(x.values, x.kept + c * stride, stride * sizeof(double))
         x.uneven = x.kept_uneven[c]
+        x.until = x.kept_until[c]
     else:
         memset(x.values, 0, stride * sizeof(double))
         x.uneven = False
+        x.until = NEVER
 
 
-cdef inline void spread_out(const Graph *g, const double *edge_weights,
+cdef inline bint spread_out(const Graph *g, const double *weights, const double *row,
                             double *sizes) noexcept nogil:
-    """Raise each size to SLACK below that of any node before it."""
-    cdef int64_t e, m, k, _round
-    cdef bint changed = True
-    cdef const int32_t *start
-    cdef double top
-    for _round in range(ROUNDS):
-        if not changed:
-            return
-        changed = False
+    """Raise the size of each node to what those of the nodes before it ask for; whether more nodes
+    can be reached."""
+    cdef int64_t e, ahead = 0
+    cdef bint raised = True, more = False
+    cdef Blocks b
+    while raised:
+        raised = False
         for e in range(g.epochs.n):
-            start = edges_into(g, e)
-            for m in range(g.n_nodes):
-                top = sizes[m]
-                for k in range(start[m], start[m + 1]):
-                    if edge_weights[k] > 0.0:
-                        top = max(top, sizes[g.sources[k]] - SLACK)
-                if top > sizes[m]:
-                    sizes[m] = top
-                    changed = True
+            b = blocks_of(&g.ahead, e)
+            raised |= raise_blocks(&b, weights, row, ahead < STEPS_AHEAD, sizes)
+        ahead += 1
+        if ahead == STEPS_AHEAD:
+            more = raised
+    return more
 
 
-cdef inline bint rebalance(Exponents *x, const Graph *g, const double *edge_weights, int64_t t,
+cdef inline bint rebalance(Exponents *x, const Graph *g, const double *weights, int64_t t,
                            double *row, double *total) noexcept nogil:
     """New exponents for the row of step t; False if there have been too many changes."""
     cdef int64_t m
@@ -117,13 +121,13 @@ cdef inline bint rebalance(Exponents *x, const Graph *g, const double *edge_weig
         if row[m] > 0.0:
             frexp(row[m], &power)
             x.fresh[m] = x.values[m] + power
-    spread_out(g, edge_weights, x.fresh)
+    x.until = t + STEPS_AHEAD if spread_out(g, weights, row, x.fresh) else NEVER
     for m in range(g.n_nodes):
         if x.fresh[m] > 0.5 * UNKNOWN:
             lowest = min(lowest, x.fresh[m])
     total[0] = 0.0
     for m in range(g.n_nodes):
-        if x.fresh[m] < 0.5 * UNKNOWN:  # nothing leads to it for a while
+        if x.fresh[m] < 0.5 * UNKNOWN:  # nothing leads to it until then
             x.fresh[m] = lowest
         change = min(max(x.values[m] - x.fresh[m], -1000.0), 1000.0)
         row[m] = ldexp(row[m], <int> change)

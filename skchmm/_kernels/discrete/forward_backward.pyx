@@ -22,7 +22,7 @@ from ..shared.emit cimport BATCH, Emit, emit_row, run_length
 from ..shared.faint cimport faint_back, faint_off
 from ..shared.interrupt cimport Watch, check, new_watch, stopped
 from ..shared.layout cimport (
-    Blocks, Graph, Layout, blocks_of, epoch_of, frame, longest_of, step_work,
+    Blocks, Graph, Layout, blocks_of, epoch_of, first_nodes, frame, longest_of, step_work,
 )
 from ..shared.memory cimport Memory
 from ..shared.tables cimport (
@@ -46,7 +46,7 @@ cdef extern from "discrete/sum_steps.h" nogil:
         const double *back_weights
         int64_t n_nodes
         int64_t n_states
-        const int32_t *node_states
+        const int32_t *first
         double floor
         int masked
         double *v
@@ -69,7 +69,7 @@ cdef extern from "discrete/sum_steps.h" nogil:
 
 instructions = instructions_in_use()
 
-cdef double TINY_UNEVEN = 1e-140  # as TINY, between nodes with exponents
+cdef double TINY_UNEVEN = 1e-130  # as TINY, between nodes with exponents
 cdef double LOW = 1e-100         # sums for which there should be exponents
 cdef int64_t RUN = 1 << 14       # steps after which to look whether the call is to end
 
@@ -84,6 +84,7 @@ cdef struct Work:
     double *counted              # with the weights of their time
     bint any_lossy               # in the sequence
     Exponents x
+    const int32_t *first         # node of each state; NULL where nodes are states
     uint8_t *possible            # after a lossy row: what was positive before it
 
 
@@ -187,7 +188,7 @@ cdef int fill(const Graph *g, const Model *p, Emit *emit, int64_t origin, int64_
                                   TINY, row_at(&w.alpha, t), &tiny)
             t += 1
         else:
-            n = min(run_length(g, emit, origin, t, end, e), RUN)
+            n = min(run_length(g, emit, origin, t, min(end, w.x.until + 1), e), RUN)
             table, marks = emit.table, p.row_lossy
             if not emit.by_node:
                 table = emit_row(g, emit, origin + t, stop)
@@ -197,13 +198,13 @@ cdef int fill(const Graph *g, const Model *p, Emit *emit, int64_t origin, int64_
             t += sum_run(&ahead, weights, n, table,
                          p.rows + origin + t if emit.by_node else NULL, marks, LOW, before,
                          row_at(&w.alpha, t), &last.total, &tiny)
-        if stopped(p.watch, n) or tiny and last.lossy:
+        if stopped(p.watch, n) or tiny and last.lossy or not last.total < INFINITY:
             return REDO
-        if tiny or w.x.uneven and last.total > 1e30:
+        if tiny or w.x.uneven and (last.total > 1e30 or t > w.x.until):
             before = row_before(&w.alpha, t - 1)
             sum_step(&ahead, weights, before, emit_row(g, emit, origin + t - 1, stop),
                      TINY_UNEVEN if w.x.uneven else TINY, w.product, &tiny)
-            if tiny or not rebalance(&w.x, g, p.edge_weights, t - 1, row_at(&w.alpha, t - 1),
+            if tiny or not rebalance(&w.x, g, p.weights, t - 1, row_at(&w.alpha, t - 1),
                                      &last.total):
                 return REDO
             weights = weights_ahead(g, p, &w.x)
@@ -255,7 +256,7 @@ cdef int backward(const Graph *g, const Model *p, Emit *emit, int64_t origin, in
     cdef Last last
     last.exponent = 0
     shared.back_weights, shared.n_nodes, shared.n_states = weights_back(g, p, &w.x), g.n_nodes, S
-    shared.node_states = NULL if g.plain else g.node_states
+    shared.first = w.first
     shared.floor, shared.v, shared.counts = TINY, w.v, counts
     # Without lossy rows alpha is exact, and what beta loses is nothing of their product.
     shared.masked = not w.any_lossy
@@ -379,6 +380,9 @@ def forward_backward(Layout layout,                     # IN
     model.rows, model.watch = NULL if rows is None else &rows[0], &watch
     emit.table, emit.rows, emit.by_node = &table[0, 0], model.rows, by_node
     w.possible = <uint8_t *> memory.room(g.n_nodes)
+    w.first = NULL
+    if keep and not g.plain:
+        w.first = first_nodes(g, <int32_t *> memory.room((g.n_states + 1) * sizeof(int32_t)))
     open_table(&w.alpha, memory, longest_of(offsets, chosen), g.stride, budget, keep)
     w.beta = memory.rows(1, g.stride)
     w.v = memory.rows(1, g.stride)

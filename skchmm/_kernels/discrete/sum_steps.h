@@ -15,7 +15,7 @@ typedef struct {
     Blocks ahead, back;
     const double *back_weights;
     int64_t n_nodes, n_states;
-    const int32_t *node_states; /* NULL: node m is state m */
+    const int32_t *first; /* node of each state, and the number of nodes; NULL: node m is state m */
     double floor;
     int masked;     /* what has no alpha gets no beta, nor what is next to nothing */
     double *v;      /* one row */
@@ -128,20 +128,24 @@ TARGET static void NAME(put_gamma)(const Backward *p, const double *alpha, const
                                    double scale, double *gamma)
 {
     W8 factor = SPREAD(scale);
-    if (!p->node_states) { /* nodes are states */
+    if (!p->first) { /* nodes are states */
         for (int64_t i = 0; i < p->n_states; i += 8)
             STORE_HEAD(gamma + i, MUL(MUL(LOAD(alpha + i), LOAD(beta + i)), factor),
                        p->n_states - i);
         return;
     }
-    double product[8];
-    for (int64_t i = 0; i < p->n_states; i++)
-        gamma[i] = 0.0;
-    for (int64_t i = 0; i < p->n_nodes; i += 8) {
-        int64_t left = p->n_nodes - i < 8 ? p->n_nodes - i : 8;
-        STORE(product, MUL(MUL(LOAD(alpha + i), LOAD(beta + i)), factor));
-        for (int64_t m = 0; m < left; m++)
-            gamma[p->node_states[i + m]] += product[m];
+    for (int64_t i = 0; i < p->n_states; i++) {
+        int64_t m = p->first[i], end = p->first[i + 1];
+        double sum = 0.0;
+        if (m + 8 <= end) {
+            W8 sums = SPREAD(0.0);
+            for (; m + 8 <= end; m += 8)
+                sums = FMA(LOAD(alpha + m), LOAD(beta + m), sums);
+            sum = TOTAL(sums);
+        }
+        for (; m < end; m++)
+            sum += alpha[m] * beta[m];
+        gamma[i] = sum * scale;
     }
 }
 
