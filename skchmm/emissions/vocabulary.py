@@ -115,19 +115,19 @@ class Vocabulary:
 
     def _find_known(self, column):
         """Codes of whole numbers, or of letters, all of which are known; else None."""
-        if self.contiguous and column.dtype.kind in "iu" and _fits_int64(column):
-            return self._run(column)
+        if self.contiguous:
+            if column.dtype in TAKEN:
+                return code_run(column, self.first, len(self.symbols))
+            if column.dtype.kind in "iu" and _fits_int64(column):
+                return self._run(column)
         if column.dtype == _LETTER:
             return code_letters(column, self._letter_codes)
         return None
 
     def _run(self, column):
-        first = self.first
-        if column.dtype in TAKEN:
-            return code_run(column, first, len(self))
         codes = np.empty(len(column), dtype=np.int32)
         for i in range(0, len(column), _BATCH):  # a copy of all would be eight times as large
-            found = code_run(column[i : i + _BATCH].astype(np.int64), first, len(self))
+            found = code_run(column[i : i + _BATCH].astype(np.int64), self.first, len(self))
             if found is None:
                 return None
             codes[i : i + _BATCH] = found
@@ -279,13 +279,17 @@ class Cells:
         How many cells, that one included, the table of each column has.
     """
 
+    __slots__ = ("cells", "index", "sizes")
+
     def __init__(self, cells, index, sizes):
         self.cells = cells
         self.index = index
         self.sizes = sizes
-        for array in (cells, index):  # kernels look cells up without a check
-            if array is not None:
-                array.setflags(write=False)
+        # kernels look cells up without a check
+        if cells is not None:
+            cells.setflags(write=False)
+        if index is not None:
+            index.setflags(write=False)
 
     @property
     def n_steps(self):
@@ -330,7 +334,7 @@ def compress(cells, sizes):
     `cells` has one array per column.
     """
     n = len(cells[0])
-    if len(cells) == 1 and sizes[0] <= max(n, 4096):
+    if len(cells) == 1 and (sizes[0] <= 4096 or sizes[0] <= n):
         return Cells(None, cells[0].astype(np.int32, copy=False), sizes)
     cells = np.column_stack(cells)
     if np.prod([float(size) for size in sizes]) < 2**62:

@@ -82,7 +82,10 @@ class SequenceEstimator(RulesMixin, SavedMixin, DocumentedMixin, BaseEstimator):
         return tags
 
     def __sklearn_is_fitted__(self):
-        return all(hasattr(self, name) for name in self._parameter_names)
+        for name in self._parameter_names:  # noqa: SIM110 (asked in each call)
+            if not hasattr(self, name):
+                return False
+        return True
 
     # --------------------------------------------------------------- reading
     def _read(self, X, lengths, groups, *, reset=False):
@@ -167,20 +170,25 @@ class SequenceEstimator(RulesMixin, SavedMixin, DocumentedMixin, BaseEstimator):
 
     def _pending(self, sequences):
         """Frames, computed in parts where the chain takes them so and the result is the same."""
+        if sequences.n_sequences > 1:
+            pending = self._in_parts(sequences)
+            if pending is not None:
+                return pending
+        with Allowed(threads_of(self.n_jobs, sequences.n_steps)):
+            return self._frames(sequences)
+
+    def _in_parts(self, sequences):
         emission, n_steps, n_states = self.emission_, sequences.n_steps, len(self.classes_)
         shares, row_bytes = emission._shares_work, emission._row_bytes(n_states)
-        in_parts = sequences.n_sequences > 1 and not (
-            shares and n_steps <= steps_at_once(row_bytes)
-        )
-        if in_parts and self._chain().takes_parts:
-            least = steps_in_part(emission)
-            if least is not None and (shares or n_steps > 2 * least):
-                return PendingFrames(
-                    lambda begin, end: self._frames(sequences.part(begin, end)),
-                    sequences.n_sequences, n_steps, n_states, row_bytes, None if shares else least,
-                )  # fmt: skip
-        with Allowed(threads_of(self.n_jobs, n_steps)):
-            return self._frames(sequences, emission)
+        if (shares and n_steps <= steps_at_once(row_bytes)) or not self._chain().takes_parts:
+            return None
+        least = steps_in_part(emission)
+        if least is None or not (shares or n_steps > 2 * least):
+            return None
+        return PendingFrames(
+            lambda begin, end: self._frames(sequences.part(begin, end)),
+            sequences.n_sequences, n_steps, n_states, row_bytes, None if shares else least,
+        )  # fmt: skip
 
     # ------------------------------------------------------------- the chain
     def _parameters(self):

@@ -23,7 +23,7 @@ from .delayed import decode_delayed, max_entries, products_of, sums_alone
 from .filtering import filter_marginals
 from .kbest import best_paths
 from .levels import add_levels, take_off_levels
-from .schedule import spread, work_through
+from .schedule import spread, threads_of, work_through
 from .settings import settings
 from .sums import Sums, mark_infeasible
 
@@ -111,13 +111,22 @@ class ScoredChain:
     def decode(self, frames, offsets, *, labels=None, n_jobs=None):
         """Best paths: (labels, or state indices, (n_steps,), log scores (n_sequences,))."""
         self._check(frames, offsets)
-        graph = self.graph
+        graph, delays = self.graph, self.delays
         whole_numbers = labels is None or labels.dtype.kind in "iu"
         of_states = graph.numbers
         if labels is not None and whole_numbers:
             of_states = labels.astype(np.int64, copy=False)
         path = np.empty(frames.n_steps, dtype=np.int64 if whole_numbers else labels.dtype)
         log_prob = np.empty(len(offsets) - 1)
+        if delays is None and len(offsets) == 2 and threads_of(n_jobs, len(path)) == 1:
+            # of a short sequence, what is said for many takes as long as the kernel
+            whole = frames.whole()
+            found = path if whole_numbers else np.empty(len(path), dtype=np.int64)
+            viterbi(*_by_nodes(self, whole, offsets, of_states, found, log_prob))
+            _decode_huge(self, whole, offsets, of_states, found, log_prob)
+            if whole_numbers:
+                return path if labels is None else path.astype(labels.dtype, copy=False), log_prob
+            return labels.take(found, out=path, mode="clip"), log_prob
 
         def prepare(part, cut, order, begin, end):
             answer = path[offsets[begin] : offsets[end]]
@@ -133,8 +142,8 @@ class ScoredChain:
             return run
 
         row_bytes = graph.n_nodes if graph.few_edges and graph.n_edges > 0 else None
-        if self.delays is not None:
-            row_bytes = self.delays.row_bytes
+        if delays is not None:
+            row_bytes = delays.row_bytes
         work_through(prepare, frames, offsets, n_jobs, row_bytes)
         if labels is not None and whole_numbers:
             path = path.astype(labels.dtype, copy=False)
@@ -382,13 +391,14 @@ def _decoding(chain, frames, offsets, order, of_states, path, log_prob):
             lanes_viterbi, graph.layout, chain.log_weights, chain.log_start, frames.table,
             frames.index, offsets, order, of_states.take(graph.node_states), path, log_prob,
         )  # fmt: skip
-    return _decoding_by_nodes(chain, frames, offsets, of_states, path, log_prob)
+    return partial(viterbi, *_by_nodes(chain, frames, offsets, of_states, path, log_prob))
 
 
-def _decoding_by_nodes(chain, frames, offsets, of_states, path, log_prob):
+def _by_nodes(chain, frames, offsets, of_states, path, log_prob):
+    """What `viterbi` is called with."""
     table, by_node = chain.by_node(frames.table, frames)
-    return partial(
-        viterbi, chain.graph.layout, chain.log_weights, chain._max_entries, chain.log_start, table,
+    return (
+        chain.graph.layout, chain.log_weights, chain._max_entries, chain.log_start, table,
         by_node, frames.index, offsets, of_states, settings.table_bytes, path, log_prob,
     )  # fmt: skip
 
@@ -397,7 +407,7 @@ def _decode_delayed(chain, frames, offsets, order, of_states, path, log_prob):
     for s in decode_delayed(chain, frames, offsets, order, of_states, path, log_prob):
         part, cut = frames.of_sequences(offsets, s, s + 1), offsets[s : s + 2] - offsets[s]
         answer = path[offsets[s] : offsets[s + 1]]
-        _decoding_by_nodes(chain, part, cut, of_states, answer, log_prob[s : s + 1])()
+        viterbi(*_by_nodes(chain, part, cut, of_states, answer, log_prob[s : s + 1]))
 
 
 def _decode_huge(chain, frames, offsets, of_states, path, log_prob):

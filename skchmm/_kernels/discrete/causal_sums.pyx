@@ -358,6 +358,21 @@ cdef void lay_out_weights(const Graph *g, const double *edge_weights,
             out[8 * g.sources[k] + m] = edge_weights[k]
 
 
+cdef const double *scaled_by_node(const Graph *g, const double[:, ::1] log_table, Model *p,
+                                  Memory memory) except NULL:
+    """All rows as probabilities by node; which are lossy is noted."""
+    cdef int64_t r, m, R = log_table.shape[0], S = g.n_states
+    cdef double *scaled = memory.table(R, S)
+    cdef double *wide = memory.rows(R, g.stride)
+    cdef uint8_t *lossy = <uint8_t *> memory.room(R)
+    scale_run(R, S, p.log_table, p.least, scaled, lossy)
+    for r in range(R):
+        for m in range(g.n_nodes):
+            wide[r * g.stride + m] = scaled[r * S + g.node_states[m]]
+    p.lossy = lossy
+    return wide
+
+
 def causal_sums(Layout layout,                     # IN
                 const double[::1] weights,         # IN, by entry of the blocks of targets
                 const double[::1] edge_weights,    # IN, one an edge, zero or at least 2^-100
@@ -378,6 +393,7 @@ def causal_sums(Layout layout,                     # IN
                 double[:, ::1] out):               # OUT (n_steps, S), NaN once no path is left
     """Fill the rows of sequences begin..end-1 of a graph that has nodes and edges.
 
+    Without `table`, rows are scaled here: those of steps as they come, those that `rows` names all.
     Whether one of them needs logarithms.
     """
     cdef const Graph *g = &layout.graph
@@ -411,12 +427,14 @@ def causal_sums(Layout layout,                     # IN
     model.live, model.all_live, model.last_live = &live[0, 0], &all_live[0], live.shape[0] - 1
     emit.by_node = by_node
     emit.rows = NULL if rows is None else &rows[0]
-    emit.buffer = memory.rows(1 if by_node else BATCH, g.stride)
-    if table is None:
+    if table is None and rows is not None:
+        emit.table, emit.by_node = scaled_by_node(g, log_table, &model, memory), True
+    elif table is None:
         emit.table, model.scaled = model.log_table, memory.rows(BATCH, g.n_states)
         model.batch_lossy = <uint8_t *> memory.room(BATCH)
     else:
         emit.table, model.lossy = &table[0, 0], &row_lossy[0]
+    emit.buffer = memory.rows(1 if emit.by_node else BATCH, g.stride)
     with nogil:
         faint = faint_off()
         for s in range(begin, end):
