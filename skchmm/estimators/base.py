@@ -97,8 +97,11 @@ class SequenceEstimator(RulesMixin, SavedMixin, DocumentedMixin, BaseEstimator):
     def _read_rows(self, X, lengths, groups, reset):
         if self.on_infeasible == "relax":
             self.relaxed_ = []
-        with Allowed(threads_of(self.n_jobs)):
+        if type(X) is np.ndarray:  # nothing to join
             sequences = read_sequences(X, lengths=lengths, groups=groups)
+        else:
+            with Allowed(threads_of(self.n_jobs)):
+                sequences = read_sequences(X, lengths=lengths, groups=groups)
         self._check_features(sequences.X, reset)
         return sequences
 

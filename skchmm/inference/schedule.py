@@ -218,7 +218,7 @@ def lanes_order(offsets, row_bytes):
     lengths = offsets[1:] - offsets[:-1]
     order = _longest_first(lengths)
     tallest = lengths[order[::WIDTH]]
-    filled = settings.lanes_fill * tallest.sum() <= lengths.sum()
+    filled = settings.lanes_fill * tallest.sum() <= offsets[-1] - offsets[0]
     return order if filled and tallest[0] * WIDTH * row_bytes <= settings.lanes_bytes else None
 
 

@@ -28,6 +28,7 @@ cdef enum:
     MOST_PIECES = 32
     LEAST_ROWS = 4096            # of a piece
     RUN = 4096                   # rows after which to look whether the call is to end
+    GAP = 8                      # a cache line, which no two threads write to
 
 
 cdef struct Job:
@@ -40,7 +41,7 @@ cdef struct Job:
     int64_t k
     int64_t n
     int64_t n_pieces
-    int64_t size                 # of the sums of a piece
+    int64_t apart                # from the sums of a piece to those of the next
     double *sums
 
 
@@ -50,24 +51,24 @@ cdef void add_piece(void *shared, int64_t number, int64_t thread) noexcept nogil
     cdef int64_t end = job.n * (number + 1) // job.n_pieces
     cdef Watch watch = new_watch(job.k * job.d * job.d)
     while begin < end and not stopped(&watch, RUN):
-        job.add(job, begin, min(RUN, end - begin), job.sums + number * job.size)
+        job.add(job, begin, min(RUN, end - begin), job.sums + number * job.apart)
         begin += RUN
 
 
 cdef added(Job *job, int64_t n, int64_t size, int64_t least):
     """The sums over n rows, of which a piece has at least so many."""
     cdef int64_t n_pieces = max(min(n // least, MOST_PIECES), 1), piece, i
-    sums = np.zeros((n_pieces, size))
+    sums = np.zeros((n_pieces, size + GAP))
     cdef double[:, ::1] out = sums
     if n == 0 or size == 0:
-        return sums[0]
-    job.n, job.n_pieces, job.size, job.sums = n, n_pieces, size, &out[0, 0]
+        return sums[0, :size]
+    job.n, job.n_pieces, job.apart, job.sums = n, n_pieces, size + GAP, &out[0, 0]
     with nogil:
         share(add_piece, job, n_pieces)
         for piece in range(1, n_pieces):
             for i in range(size):
                 out[0, i] += out[piece, i]
-    return sums[0]
+    return sums[0, :size]
 
 
 cdef void add_by_index(const Job *job, int64_t begin, int64_t n, double *sums) noexcept nogil:

@@ -79,6 +79,7 @@ cdef struct Work:
     LaneApart apart              # see lanes_apart.pxd,
     int64_t live                 # and there, the first batch but 0 in which something is in a tail
     Watch watch
+    char gap[64]                 # to that of another thread
 
 
 cdef struct Job:

@@ -309,6 +309,7 @@ def delayed_lanes_sums(Layout layout,                    # IN
     n_threads = threads_for(n_groups(job.n))
     job.works = <Work *> memory.room(n_threads * sizeof(Work))
     for i in range(n_threads):
+        memory.part()
         new_work(&job, memory, longest, job.works + i)
         if job.is_apart:
             open_lane_apart(&job, memory, longest, job.works + i)

@@ -62,6 +62,7 @@ cdef struct Work:
     Trail trails[8]
     double final[8]              # what the end of each lane scores, unrounded
     Watch watch
+    char gap[64]                 # to that of another thread
 
 
 cdef struct Job:
@@ -394,6 +395,7 @@ def delayed_lanes_viterbi(Layout layout,                     # IN
     n_threads = threads_for(n_groups(job.n))
     job.works = <Work *> memory.room(n_threads * sizeof(Work))
     for i in range(n_threads):
+        memory.part()
         new_work(&job, memory, longest, job.works + i)
     with nogil:
         share(decode_piece, &job, n_groups(job.n))

@@ -54,6 +54,7 @@ cdef struct Work:
     int64_t *at                  # (BATCH, 8)
     double *put                  # (BATCH, n_states, 8) and 8 more: what is written out
     Watch watch
+    char gap[64]                 # to that of another thread
 
 
 cdef struct Job:
@@ -202,6 +203,7 @@ def lanes_filter(Layout layout,                   # IN, of a graph with edges an
     else:
         make_edges(job.g, memory, &weights[0], True, &job.edges)
     for i in range(n_threads):
+        memory.part()
         job.works[i].at = <int64_t *> memory.room(BATCH * LANES * sizeof(int64_t))
         job.works[i].values = memory.rows(2, max(job.g.n_nodes, FEW) * LANES)
         job.works[i].emit = memory.table(BATCH, job.g.n_states * LANES)

@@ -102,6 +102,7 @@ cdef struct Work:
     double *kept                 # of each chunk, alpha before it and the exponents, (n_nodes, 8)
     int *kept_uneven
     Watch watch
+    char gap[64]                 # to that of another thread
 
 
 cdef struct Job:
@@ -419,6 +420,7 @@ def lanes_sums(Layout layout,                   # IN
     if counts is not None:
         job.counts = memory.rows(n_pieces, counts.shape[0])
     for i in range(n_threads):
+        memory.part()
         new_work(&job, memory, &weights[0], longest, chunk, job.works + i)
     with nogil:
         share(sum_piece, &job, n_pieces)

@@ -62,6 +62,7 @@ cdef struct Work:
     Ties ties
     Tied tied
     Watch watch
+    char gap[64]                 # to that of another thread
 
 
 cdef struct Job:
@@ -292,6 +293,7 @@ def lanes_viterbi(Layout layout,                   # IN, of a graph of at most 2
     job.works = <Work *> memory.room(n_threads * sizeof(Work))
     make_edges(job.g, memory, &weights[0], True, &job.edges)
     for i in range(n_threads):
+        memory.part()
         new_work(&job, memory, longest, job.works + i)
     with nogil:
         share(decode_piece, &job, (groups + job.together - 1) // job.together)

@@ -6,6 +6,7 @@ cdef class Memory:
     cdef int64_t n, most
     cdef char *left              # of a piece that is shared
     cdef int64_t n_left
+    cdef void part(self) noexcept
     cdef void *take(self, int64_t n_bytes) except NULL
     cdef void *room(self, int64_t n_bytes) except NULL
     cdef double *table(self, int64_t n_rows, int64_t width, const double *other=*) except NULL

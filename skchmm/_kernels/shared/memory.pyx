@@ -18,6 +18,7 @@ cdef extern from *:
 cdef enum:
     SHARED = 65536               # bytes of such a piece
     PAGE = 4096
+    LINE = 64
 
 
 cdef class Memory:
@@ -46,6 +47,12 @@ cdef class Memory:
         self.left += n_bytes
         self.n_left -= n_bytes
         return piece
+
+    cdef void part(self) noexcept:
+        """What comes next is for another thread, and on other cache lines."""
+        cdef int64_t n = min(self.n_left, LINE)
+        self.left += n
+        self.n_left -= n
 
     cdef void *take(self, int64_t n_bytes) except NULL:
         cdef void *grown

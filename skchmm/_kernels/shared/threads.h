@@ -8,15 +8,15 @@
 
 #include <pythread.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "shared/atomics.h"
 #include "shared/pieces.h"
 
 typedef void (*Task)(void *work, int64_t thread);
 
-/* A worker that waits looks so often, for about a millisecond, before it sleeps: to be woken takes
- * 50 microseconds. */
-enum { SPINS = 20000 };
+/* A worker that waits looks for so many microseconds before it sleeps: to be woken takes 50. */
+enum { PATIENCE = 1000, LOOKS = 64 };
 
 enum { ASLEEP, AWAKE, CALLED, WORKING }; /* of a worker */
 enum { OPEN, WAITED_FOR, ENDED };        /* of the task */
@@ -42,14 +42,25 @@ static struct {
     Worker *workers;
 } pool;
 
+/* Only differences mean something. */
+static uint64_t microseconds(void)
+{
+    struct timespec now;
+    timespec_get(&now, TIME_UTC);
+    return (uint64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
 /* Wait a little for what mostly comes soon: whether `*p` became `value`. */
 static int spin_until(volatile long *p, long value)
 {
-    for (int i = 0; i < SPINS; i++) {
-        if (ATOMIC_LOAD(p) == value)
-            return 1;
-        PAUSE();
-    }
+    uint64_t begin = microseconds();
+    do { /* a clock that is set back ends it as well */
+        for (int i = 0; i < LOOKS; i++) {
+            if (ATOMIC_LOAD(p) == value)
+                return 1;
+            PAUSE();
+        }
+    } while (microseconds() - begin < PATIENCE);
     return 0;
 }
 
