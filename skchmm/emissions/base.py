@@ -197,11 +197,7 @@ def check_frames(frames):
 
 def check_size(frames, n_states, n_steps):
     """Refuse what an emission returned if it is not frames of this size."""
-    if type(frames) is Frames:  # in each call, twice: at once
-        rows = frames._table if frames._index is None else frames._index
-        if len(rows) == n_steps and frames._table.shape[1] == n_states:
-            return
-    else:
+    if type(frames) is not Frames:
         check_frames(frames)
     if frames.n_states != n_states:
         raise ValueError(

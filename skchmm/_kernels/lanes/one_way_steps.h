@@ -1,8 +1,11 @@
 /* Steps of the recursions of lanes/sums.pyx on one-way graphs, for 8 sequences: one node takes several
- * steps, then the next; see side.h. */
+ * steps, or two do together, then the next; see side.h. */
 #ifndef ISA
 
 #include "lanes/sum_steps.h"
+
+/* Nodes that take their steps together. */
+#define NODES 2
 
 #define STEPS "lanes/one_way_steps.h"
 #include "simd/each.h"
@@ -12,47 +15,94 @@
 
 #else
 
-/* What a node keeps: the weight of its own loop, weights and places of its first D others. */
-#define KEEP(D, rows)                                                               \
-    const W8 own = at[2] >= 0 ? LOAD(weights + at[2]) : SPREAD(0.0);                \
-    W8 kept[(D) > 0 ? (D) : 1];                                                     \
-    const double *from[(D) > 0 ? (D) : 1], *here = (rows);                          \
-    for (int j = 0; j < (D); j++) {                                                 \
-        kept[j] = LOAD(weights + OTHER_EDGE(j));                                    \
-        from[j] = (rows) + OTHER_PLACE(j);                                          \
+/* What N nodes with D others each keep while they take their steps together, since one alone waits for
+ * itself. N and D are constants of the compiler; D is -1 where there are many, of a single node. */
+typedef struct {
+    W8 own[NODES], kept[NODES][3], x[NODES];
+    const double *from[NODES][3], *here;
+    const int32_t *at[NODES];
+} NAME(Along);
+TARGET INLINE NAME(Along) NAME(along)(const int N, const int D, const int32_t *at,
+                                      const double *weights, const double *rows)
+{
+    NAME(Along) a;
+    a.here = rows;
+    for (int k = 0; k < N; k++, at += 6 + 2 * D) {
+        a.at[k] = at;
+        a.own[k] = at[2] >= 0 ? LOAD(weights + at[2]) : SPREAD(0.0);
+        a.x[k] = LOAD(rows + at[0]);
+        for (int j = 0; j < D; j++) {
+            a.kept[k][j] = LOAD(weights + OTHER_EDGE(j));
+            a.from[k][j] = rows + OTHER_PLACE(j);
+        }
     }
+    return a;
+}
 
-/* Its sum of a step over others and itself, x; they go on to the next row. */
-#define SUM_UP(D)                                                                           \
-    W8 sum = SPREAD(0.0);                                                                   \
-    for (int j = 0; j < (D); j++) {                                                         \
-        sum = FMA(LOAD(from[j]), kept[j], sum);                                             \
-        from[j] += row;                                                                     \
-    }                                                                                       \
-    if ((D) < 0) {                                                                          \
-        for (int32_t j = 0; j < at[3]; j++)                                                 \
-            sum = FMA(LOAD(here + OTHER_PLACE(j)), LOAD(weights + OTHER_EDGE(j)), sum);     \
-        here += row;                                                                        \
-    }                                                                                       \
-    sum = FMA(x, own, sum)
+/* The sum of a step over the others of node k and itself; they go on to the next row. */
+TARGET INLINE W8 NAME(sum_up)(NAME(Along) *a, const int k, const int D, const double *weights,
+                              int64_t row)
+{
+    W8 sum = SPREAD(0.0);
+    for (int j = 0; j < D; j++) {
+        sum = FMA(LOAD(a->from[k][j]), a->kept[k][j], sum);
+        a->from[k][j] += row;
+    }
+    if (D < 0) {
+        const int32_t *at = a->at[k];
+        for (int32_t j = 0; j < at[3]; j++)
+            sum = FMA(LOAD(a->here + OTHER_PLACE(j)), LOAD(weights + OTHER_EDGE(j)), sum);
+        a->here += row;
+    }
+    return FMA(a->x[k], a->own[k], sum);
+}
+
+/* All nodes, as ONE_WAY_NODES takes them, but two with one other each together. */
+#define ALONG(NODES_OF)                                                  \
+    do {                                                                 \
+        const int32_t *at = g->nodes;                                    \
+        for (int64_t m = 0; m < g->n_nodes; m++) {                       \
+            switch (at[3]) {                                             \
+            case 0: NODES_OF(1, 0); break;                               \
+            case 1:                                                      \
+                if (m + 1 < g->n_nodes && at[8 + 3] == 1) {              \
+                    NODES_OF(2, 1);                                      \
+                    m++;                                                 \
+                    at += 8;                                             \
+                } else                                                   \
+                    NODES_OF(1, 1);                                      \
+                break;                                                   \
+            case 2: NODES_OF(1, 2); break;                               \
+            case 3: NODES_OF(1, 3); break;                               \
+            default: NODES_OF(1, -1);                                    \
+            }                                                            \
+            at += 6 + 2 * at[3];                                         \
+        }                                                                \
+    } while (0)
 
 /* Up to n steps, LANES_STEPS at a time, each row after the one before it; the steps done. Stops after
  * steps in which one of the `watched` lanes has a positive number outside [LOW, HIGH]: the extremes of all
  * lanes in these steps are then in low and high. The largest is the second
  * operand, which it remains where infinity, times no loop, has become no number. */
-#define AHEAD(D)                                                                    \
+#define AHEAD(N, D)                                                                 \
     do {                                                                            \
-        KEEP(D, rows)                                                               \
-        const double *b = emit + at[1];                                             \
-        double *to = rows + at[0];                                                  \
-        W8 x = LOAD(to);                                                            \
-        for (int64_t i = 0; i < steps; i++, b += 8 * n_states) {                    \
-            SUM_UP(D);                                                              \
-            x = MUL(sum, LOAD(b));                                                  \
-            smallest = LEAST(x, LEAST(sum, smallest));                              \
-            largest = MAX(sum, largest);                                            \
-            to += row;                                                              \
-            STORE(to, x);                                                           \
+        NAME(Along) a = NAME(along)(N, D, at, weights, rows);                       \
+        const double *b[NODES];                                                     \
+        double *to[NODES];                                                          \
+        for (int k = 0; k < (N); k++) {                                             \
+            b[k] = emit + a.at[k][1];                                               \
+            to[k] = rows + a.at[k][0];                                              \
+        }                                                                           \
+        for (int64_t i = 0; i < steps; i++) {                                       \
+            for (int k = 0; k < (N); k++) {                                         \
+                W8 sum = NAME(sum_up)(&a, k, D, weights, row);                      \
+                a.x[k] = MUL(sum, LOAD(b[k]));                                      \
+                b[k] += 8 * n_states;                                               \
+                smallest = LEAST(a.x[k], LEAST(sum, smallest));                     \
+                largest = MAX(sum, largest);                                        \
+                to[k] += row;                                                       \
+                STORE(to[k], a.x[k]);                                               \
+            }                                                                       \
         }                                                                           \
     } while (0)
 TARGET static int64_t NAME(one_way_sum_run)(const OneWay *g, const double *weights, int64_t n,
@@ -64,7 +114,7 @@ TARGET static int64_t NAME(one_way_sum_run)(const OneWay *g, const double *weigh
     while (t < n) {
         const int64_t steps = n - t < LANES_STEPS ? n - t : LANES_STEPS;
         W8 smallest = SPREAD(INFINITY), largest = SPREAD(0.0);
-        ONE_WAY_NODES(AHEAD);
+        ALONG(AHEAD);
         rows += steps * row;
         emit += 8 * steps * n_states;
         t += steps;
@@ -79,30 +129,41 @@ TARGET static int64_t NAME(one_way_sum_run)(const OneWay *g, const double *weigh
 }
 #undef AHEAD
 
-/* n steps back, as lanes_back_run takes them. by_state: LANES_STEPS + 1 rows, and 8 numbers of every
+/* n steps back, as lanes_back_run takes them. by_state: BACK_STEPS + 1 rows, and 8 numbers of every
  * lane after them. */
-#define BACK(D)                                                                             \
+#define BACK(N, D)                                                                          \
     do {                                                                                    \
-        KEEP(D, v)                                                                          \
-        const int first_of_state = at[5];                                                   \
-        const double *a = alpha + at[0], *b = emit + at[1];                                 \
-        double *to = v + at[0], *mass = by_state + S * steps + at[1];                       \
-        W8 x = LOAD(to), after = zero, both = zero;                                         \
-        for (int64_t i = 0; i < steps; i++) {                                               \
-            SUM_UP(D);                                                                      \
-            a -= row;                                                                       \
-            b -= S;                                                                         \
-            mass -= S;                                                                      \
-            to += row;                                                                      \
-            const W8 before = LOAD(a);                                                      \
-            after = sum;                                                                    \
-            both = PICK(before, zero, MUL(before, sum), zero);                              \
-            x = PICK(before, zero, MUL(LOAD(b), sum), zero);                                \
-            STORE(to, x);                                                                   \
-            STORE(mass, first_of_state ? both : ADD(LOAD(mass), both));                     \
+        NAME(Along) a = NAME(along)(N, D, at, weights, v);                                  \
+        const double *there[NODES], *b[NODES];                                              \
+        double *to[NODES], *mass[NODES];                                                    \
+        W8 after[NODES], both[NODES];                                                       \
+        int first[NODES];                                                                   \
+        for (int k = 0; k < (N); k++) {                                                     \
+            there[k] = alpha + a.at[k][0];                                                  \
+            to[k] = v + a.at[k][0];                                                         \
+            b[k] = emit + a.at[k][1];                                                       \
+            mass[k] = by_state + S * steps + a.at[k][1];                                    \
+            first[k] = a.at[k][5];                                                          \
         }                                                                                   \
-        STORE(to, PICK(both, least, x, zero));                                              \
-        STORE(beta + at[0], PICK(both, least, after, zero));                                \
+        for (int64_t i = 0; i < steps; i++) {                                               \
+            for (int k = 0; k < (N); k++) {                                                 \
+                there[k] -= row;                                                            \
+                b[k] -= S;                                                                  \
+                mass[k] -= S;                                                               \
+                to[k] += row;                                                               \
+                const W8 sum = NAME(sum_up)(&a, k, D, weights, row);                        \
+                const W8 before = LOAD(there[k]);                                           \
+                after[k] = sum;                                                             \
+                both[k] = PICK(before, zero, MUL(before, sum), zero);                       \
+                a.x[k] = PICK(before, zero, MUL(LOAD(b[k]), sum), zero);                    \
+                STORE(to[k], a.x[k]);                                                       \
+                STORE(mass[k], first[k] ? both[k] : ADD(LOAD(mass[k]), both[k]));           \
+            }                                                                               \
+        }                                                                                   \
+        for (int k = 0; k < (N); k++) {                                                     \
+            STORE(to[k], PICK(both[k], least, a.x[k], zero));                               \
+            STORE(beta + a.at[k][0], PICK(both[k], least, after[k], zero));                 \
+        }                                                                                   \
     } while (0)
 TARGET static void NAME(one_way_back_run)(const OneWay *g, const Side *side, const double *weights,
                                           int64_t n, int64_t n_states, int active,
@@ -112,8 +173,8 @@ TARGET static void NAME(one_way_back_run)(const OneWay *g, const Side *side, con
 {
     const int64_t row = 8 * g->n_nodes, S = 8 * n_states;
     const W8 zero = SPREAD(0.0), least = SPREAD(LANES_LEAST_MARGINAL);
-    double *first = by_state + S * LANES_STEPS; /* the masses of the step that is gone back from */
-    double scales[8 * (LANES_STEPS + 1)] = {0.0};
+    double *first = by_state + S * BACK_STEPS; /* the masses of the step that is gone back from */
+    double scales[8 * (BACK_STEPS + 1)] = {0.0};
     int64_t steps;
     memset(first, 0, S * sizeof(double));
     for (int64_t m = 0; m < g->n_nodes; m++) {
@@ -123,8 +184,8 @@ TARGET static void NAME(one_way_back_run)(const OneWay *g, const Side *side, con
         STORE(v + 8 * m, MUL(LOAD(emit + i), after));
     }
     for (; n > 0; n -= steps) {
-        steps = n < LANES_STEPS ? n : LANES_STEPS;
-        if (steps < LANES_STEPS)
+        steps = n < BACK_STEPS ? n : BACK_STEPS;
+        if (steps < BACK_STEPS)
             memmove(by_state + S * steps, first, S * sizeof(double));
         double *out[8], *end[8];
         for (int l = 0; l < active; l++) {
@@ -134,7 +195,7 @@ TARGET static void NAME(one_way_back_run)(const OneWay *g, const Side *side, con
             for (double *p = out[l]; p < end[l]; p += 8)
                 SOON_WRITTEN(p);
         }
-        ONE_WAY_NODES(BACK);
+        ALONG(BACK);
         for (int64_t i = 0; i < steps; i++) {
             const double *masses = by_state + S * (i + 1);
             W8 sum = SPREAD(0.0);
@@ -158,7 +219,6 @@ TARGET static void NAME(one_way_back_run)(const OneWay *g, const Side *side, con
     }
 }
 #undef BACK
-#undef SUM_UP
-#undef KEEP
+#undef ALONG
 
 #endif

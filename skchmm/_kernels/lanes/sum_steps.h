@@ -17,6 +17,8 @@
 /* Steps that a node takes before the next one does, and of which expected counts are added up before
  * they go to memory. */
 #define LANES_STEPS 8
+/* Steps that a node goes back, where nothing has to be watched. */
+#define BACK_STEPS 16
 
 #define STEPS "lanes/sum_steps.h"
 #include "simd/each.h"

@@ -33,7 +33,7 @@ cdef extern from "lanes/one_way_steps.h" nogil:
     const int *instructions
     void lanes_fill(int64_t n, int64_t n_states, const double *table, const int64_t *at,
                     double *out)
-    int LANES_STEPS
+    int LANES_STEPS, BACK_STEPS
     double LANES_WHOLE
     int lanes_exp(int64_t n, int64_t n_states, double log_lossy, const int8_t *active,
                   double *table, double *total, double *scales, uint8_t *lossy, int *beyond)
@@ -173,11 +173,15 @@ cdef double finish(const Graph *g, const double *row, const double *exponents, i
 cdef void load(const Graph *g, const Model *p, const Group *group, int64_t first,
                int64_t n, Work *w, double *total) noexcept nogil:
     """Emissions of steps first..first+n-1; what they were divided by is added to the totals."""
-    cdef int64_t t, l
+    cdef int64_t t = 0, l, end
+    cdef int active
     rows_of(group, p.rows, first, n, w.at)
     lanes_fill(n, g.n_states, p.table, w.at, w.emit)
-    for t in range(n):
-        w.active[t] = <int8_t> active_at(group, first + t)
+    while t < n:
+        active = active_at(group, first + t)
+        end = min(n, group.length[active - 1] - first) if active > 0 else n
+        memset(w.active + t, active, end - t)
+        t = end
     if p.row_max == NULL:
         w.any_lossy = lanes_exp(n, g.n_states, p.log_lossy, w.active, w.emit, total, w.scales,
                                 w.lossy, &w.beyond)
@@ -443,8 +447,8 @@ cdef int new_work(const Job *job, Memory memory, const double *weights, int64_t 
     w.emit = memory.table(w.chunk, g.n_states * LANES, w.alpha)
     w.beta = memory.rows(1, N)
     w.joint = memory.rows(1, N)
-    w.v = memory.rows(LANES_STEPS + 1, N)
-    w.by_state = memory.rows((LANES_STEPS + 1) * g.n_states + LANES, LANES)
+    w.v = memory.rows(BACK_STEPS + 1, N)
+    w.by_state = memory.rows((BACK_STEPS + 1) * g.n_states + LANES, LANES)
     w.ends = memory.rows(1, N)
     if job.counts != NULL:
         w.counts = memory.rows(w.back.n, LANES)
