@@ -84,7 +84,7 @@ cdef struct Work:
     Edges back
     Exponents x
     double *alpha                # one row before the first step, then one per step
-    double *emit                 # (steps, n_states, 8)
+    double *emit                 # (steps, n_states, 8), and a row before that says nothing
     double *beta
     double *joint                # alpha beta
     double *v                    # emit beta
@@ -444,7 +444,8 @@ cdef int new_work(const Job *job, Memory memory, const double *weights, int64_t 
     if w.keep:
         make_edges(g, memory, weights, False, &w.back)
     w.alpha = memory.table(w.chunk + 1, N)
-    w.emit = memory.table(w.chunk, g.n_states * LANES, w.alpha)
+    w.emit = memory.table(w.chunk + 1, g.n_states * LANES, w.alpha) + g.n_states * LANES
+    memset(w.emit - g.n_states * LANES, 0, g.n_states * LANES * sizeof(double))
     w.beta = memory.rows(1, N)
     w.joint = memory.rows(1, N)
     w.v = memory.rows(BACK_STEPS + 1, N)
