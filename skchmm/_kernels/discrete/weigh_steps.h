@@ -6,8 +6,8 @@
 
 #define UNKNOWN (-1e30) /* the exponent of nothing */
 /* A node has an exponent of at most so much less than one that leads to it. One that nothing has
- * reached yet has what an edge will bring it, less what emissions take from that, if it is reached
- * in fewer than so many steps. */
+ * reached yet has what an edge will bring it, less what emissions take from that, if something can
+ * reach it in so many steps. */
 #define SLACK 32.0
 #define FALL 3.0
 #define STEPS_AHEAD 8
