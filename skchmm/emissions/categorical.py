@@ -193,7 +193,7 @@ class Categorical(Emission):
 
     def log_likelihood(self, E: Any) -> Frames:
         logs, bounded = self._scores()
-        self._check_cells(E, [*map(len, logs)])
+        self._check_cells(E, list(map(len, logs)))
         if E.cells is None:
             return frames_in_range(logs[0].copy(), E.index, bounded=bounded)
         return frames_in_range(sum(log[E.cells[:, j]] for j, log in enumerate(logs)), E.index)

@@ -285,11 +285,9 @@ class Cells:
         self.cells = cells
         self.index = index
         self.sizes = sizes
-        # kernels look cells up without a check
-        if cells is not None:
-            cells.setflags(write=False)
-        if index is not None:
-            index.setflags(write=False)
+        for array in (cells, index):  # kernels look cells up without a check
+            if array is not None:
+                array.setflags(write=False)
 
     @property
     def n_steps(self):
@@ -334,7 +332,7 @@ def compress(cells, sizes):
     `cells` has one array per column.
     """
     n = len(cells[0])
-    if len(cells) == 1 and (sizes[0] <= 4096 or sizes[0] <= n):
+    if len(cells) == 1 and sizes[0] <= max(n, 4096):
         return Cells(None, cells[0].astype(np.int32, copy=False), sizes)
     cells = np.column_stack(cells)
     if np.prod([float(size) for size in sizes]) < 2**62:

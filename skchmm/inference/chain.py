@@ -118,7 +118,8 @@ class ScoredChain:
             of_states = labels.astype(np.int64, copy=False)
         path = np.empty(frames.n_steps, dtype=np.int64 if whole_numbers else labels.dtype)
         log_prob = np.empty(len(offsets) - 1)
-        if delays is None and len(offsets) == 2 and threads_of(n_jobs, len(path)) == 1:
+        alone = len(offsets) == 2 <= settings.lanes_fill and delays is None
+        if alone and threads_of(n_jobs, len(path)) == 1:
             # of a short sequence, what is said for many takes as long as the kernel
             whole = frames.whole()
             found = path if whole_numbers else np.empty(len(path), dtype=np.int64)

@@ -18,10 +18,10 @@ def filter_marginals(chain, frames, offsets, n_jobs):
     live, all_live, always = chain.live
     sums = graph.n_edges > 0 and chain.smallest_weight >= SMALLEST_IN_SUMS and not chain.only_logs
     redo = np.empty(len(offsets) - 1, dtype=np.uint8)
-    order = _lanes_order(graph, offsets) if len(redo) > 1 and sums and always else None
+    order = _lanes_order(graph, offsets) if sums and always else None
     table, wide, lossy, by_step = None, False, None, frames.index is None
     # of a single sequence the kernel scales few rows itself
-    few = len(redo) == 1 and not by_step and 4 * len(frames.table) <= frames.n_steps
+    few = order is None and len(redo) == 1 and 4 * len(frames.table) <= frames.n_steps
     if sums and not by_step and not few:
         table, _, lossy = scale_rows(frames.table, chain.smallest_weight)
     in_lanes = order is not None and (by_step or not lossy.any())

@@ -310,10 +310,19 @@ cdef bint filtered(const Graph *g, const Model *p, Emit *emit, int64_t origin, i
     return not huge
 
 
+cdef inline void put_by_node(const Graph *g, int64_t n, const double *rows,
+                             double *out) noexcept nogil:
+    """Rows of states as rows of nodes."""
+    cdef int64_t t, m
+    for t in range(n):
+        for m in range(g.n_nodes):
+            out[t * g.stride + m] = rows[t * g.n_states + g.node_states[m]]
+
+
 cdef const double *probabilities(const Graph *g, const Model *p, Emit *emit, int64_t step,
                                  int64_t end) noexcept nogil:
     """Emissions of a step by node, which mean nothing where its row is lossy."""
-    cdef int64_t t, m, n, skip = step % BATCH
+    cdef int64_t n, skip = step % BATCH
     cdef double *out = emit.buffer + skip * g.stride
     if p.lossy != NULL:
         return emit_row(g, emit, step, end)
@@ -322,10 +331,7 @@ cdef const double *probabilities(const Graph *g, const Model *p, Emit *emit, int
         n = min(BATCH - skip, end - step)
         scale_run(n, g.n_states, p.log_table + step * g.n_states, p.least, p.scaled,
                   p.batch_lossy + skip)
-        for t in range(n):
-            for m in range(g.n_nodes):
-                out[m] = p.scaled[t * g.n_states + g.node_states[m]]
-            out += g.stride
+        put_by_node(g, n, p.scaled, out)
     return emit.buffer + (step % BATCH) * g.stride
 
 
@@ -361,14 +367,12 @@ cdef void lay_out_weights(const Graph *g, const double *edge_weights,
 cdef const double *scaled_by_node(const Graph *g, const double[:, ::1] log_table, Model *p,
                                   Memory memory) except NULL:
     """All rows as probabilities by node; which are lossy is noted."""
-    cdef int64_t r, m, R = log_table.shape[0], S = g.n_states
+    cdef int64_t R = log_table.shape[0], S = g.n_states
     cdef double *scaled = memory.table(R, S)
     cdef double *wide = memory.rows(R, g.stride)
     cdef uint8_t *lossy = <uint8_t *> memory.room(R)
     scale_run(R, S, p.log_table, p.least, scaled, lossy)
-    for r in range(R):
-        for m in range(g.n_nodes):
-            wide[r * g.stride + m] = scaled[r * S + g.node_states[m]]
+    put_by_node(g, R, scaled, wide)
     p.lossy = lossy
     return wide
 

@@ -57,28 +57,18 @@ TARGET INLINE W8 NAME(sum_up)(NAME(Along) *a, const int k, const int D, const do
     return FMA(a->x[k], a->own[k], sum);
 }
 
-/* All nodes, as ONE_WAY_NODES takes them, but two with one other each together. */
-#define ALONG(NODES_OF)                                                  \
+/* For ONE_WAY_NODES: a node alone, or with the next one where both have one other. */
+#define PAIRED(NODES_OF, D)                                              \
     do {                                                                 \
-        const int32_t *at = g->nodes;                                    \
-        for (int64_t m = 0; m < g->n_nodes; m++) {                       \
-            switch (at[3]) {                                             \
-            case 0: NODES_OF(1, 0); break;                               \
-            case 1:                                                      \
-                if (m + 1 < g->n_nodes && at[8 + 3] == 1) {              \
-                    NODES_OF(2, 1);                                      \
-                    m++;                                                 \
-                    at += 8;                                             \
-                } else                                                   \
-                    NODES_OF(1, 1);                                      \
-                break;                                                   \
-            case 2: NODES_OF(1, 2); break;                               \
-            case 3: NODES_OF(1, 3); break;                               \
-            default: NODES_OF(1, -1);                                    \
-            }                                                            \
-            at += 6 + 2 * at[3];                                         \
-        }                                                                \
+        if ((D) == 1 && m + 1 < g->n_nodes && at[8 + 3] == 1) {          \
+            NODES_OF(2, 1);                                              \
+            m++;                                                         \
+            at += 8;                                                     \
+        } else                                                           \
+            NODES_OF(1, D);                                              \
     } while (0)
+#define ALL_AHEAD(D) PAIRED(AHEAD, D)
+#define ALL_BACK(D) PAIRED(BACK, D)
 
 /* Up to n steps, LANES_STEPS at a time, each row after the one before it; the steps done. Stops after
  * steps in which one of the `watched` lanes has a positive number outside [LOW, HIGH]: the extremes of all
@@ -114,7 +104,7 @@ TARGET static int64_t NAME(one_way_sum_run)(const OneWay *g, const double *weigh
     while (t < n) {
         const int64_t steps = n - t < LANES_STEPS ? n - t : LANES_STEPS;
         W8 smallest = SPREAD(INFINITY), largest = SPREAD(0.0);
-        ALONG(AHEAD);
+        ONE_WAY_NODES(ALL_AHEAD);
         rows += steps * row;
         emit += 8 * steps * n_states;
         t += steps;
@@ -195,7 +185,7 @@ TARGET static void NAME(one_way_back_run)(const OneWay *g, const Side *side, con
             for (double *p = out[l]; p < end[l]; p += 8)
                 SOON_WRITTEN(p);
         }
-        ALONG(BACK);
+        ONE_WAY_NODES(ALL_BACK);
         for (int64_t i = 0; i < steps; i++) {
             const double *masses = by_state + S * (i + 1);
             W8 sum = SPREAD(0.0);
@@ -219,6 +209,8 @@ TARGET static void NAME(one_way_back_run)(const OneWay *g, const Side *side, con
     }
 }
 #undef BACK
-#undef ALONG
+#undef ALL_AHEAD
+#undef ALL_BACK
+#undef PAIRED
 
 #endif

@@ -4,9 +4,9 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <time.h>
 
 #include "shared/atomics.h"
+#include "shared/clock.h"
 
 static THREAD_LOCAL long own_flag = 0;
 static THREAD_LOCAL long *shared_flag = NULL;
@@ -19,9 +19,7 @@ static inline long *flag_here(void)
 /* Tenths of a second; only differences mean something. */
 static inline int64_t tenths(void)
 {
-    struct timespec now;
-    timespec_get(&now, TIME_UTC);
-    return (int64_t)now.tv_sec * 10 + now.tv_nsec / 100000000;
+    return (int64_t)(microseconds() / 100000);
 }
 
 #endif

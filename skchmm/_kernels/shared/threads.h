@@ -8,9 +8,9 @@
 
 #include <pythread.h>
 #include <stdint.h>
-#include <time.h>
 
 #include "shared/atomics.h"
+#include "shared/clock.h"
 #include "shared/pieces.h"
 
 typedef void (*Task)(void *work, int64_t thread);
@@ -41,14 +41,6 @@ static struct {
     int64_t n_workers;
     Worker *workers;
 } pool;
-
-/* Only differences mean something. */
-static uint64_t microseconds(void)
-{
-    struct timespec now;
-    timespec_get(&now, TIME_UTC);
-    return (uint64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
 
 /* Wait a little for what mostly comes soon: whether `*p` became `value`. */
 static int spin_until(volatile long *p, long value)
